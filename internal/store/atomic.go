@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/landfast/landfast/internal/key"
+)
+
+// Atomic reads settled records and applies batches. It is safe for concurrent
+// use. Its suite is storetest.Run.
+type Atomic interface {
+	// Get reads one settled record, never a write that could still be undone.
+	// A missing record has the version Absent; that is no error. The caller owns
+	// the value. An error means the store could not be read.
+	Get(ctx context.Context, k key.Key) (Record, error)
+
+	// List reads settled records under p in key order: those after the path
+	// `after` (exclusive; empty: from the start), at most limit of them (at least
+	// 1). It is no snapshot and is for people, emptiness hints and cleanup: no
+	// write may be decided from it alone.
+	List(ctx context.Context, p key.Prefix, after string, limit int) ([]Record, error)
+
+	// Apply applies the batch if all its conditions hold. nil: it is durable, and
+	// every later Get sees it. *ConflictError, *BlockedError, ErrFull: nothing was
+	// applied. ErrOutcomeUnknown: it may have been; ask Outcome. Any other error
+	// (including ctx done before the batch was sent): nothing was applied.
+	// Once sent, a batch runs to the store's own limit whatever becomes of ctx.
+	// A batch id that was applied before is not applied again and gives nil; one
+	// that Outcome declared impossible gives a *ConflictError without conditions.
+	Apply(ctx context.Context, b Batch) error
+
+	// Outcome says whether the batch with this id was applied. The answer is
+	// final: NotApplied means that the batch never can be from now on. An error
+	// (ErrOutcomeUnknown when the store's memory no longer covers the id) means
+	// that nothing is known.
+	Outcome(ctx context.Context, batchID string) (Outcome, error)
+}
+
+// Outcome of a batch.
+type Outcome uint8
+
+// The outcomes. The zero value is neither.
+const (
+	Applied    Outcome = 1
+	NotApplied Outcome = 2
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Applied:
+		return "applied"
+	case NotApplied:
+		return "not applied"
+	}
+	return "unknown"
+}
+
+// Errors of Apply and Outcome.
+var (
+	// ErrOutcomeUnknown: the batch may or may not have been applied.
+	ErrOutcomeUnknown = errors.New("store: outcome unknown")
+	// ErrFull: the store has no room (a full disk, a quota); nothing was applied.
+	ErrFull = errors.New("store: no space left")
+	// ErrClosed: the store was closed; nothing was applied.
+	ErrClosed = errors.New("store: closed")
+)
+
+// ConflictError reports the conditions that did not hold; nothing was applied.
+type ConflictError struct {
+	Conds []Cond
+}
+
+func (e *ConflictError) Error() string {
+	if len(e.Conds) == 0 {
+		return "store: conflict: the batch was declared not applied"
+	}
+	var s []string
+	for _, c := range e.Conds {
+		s = append(s, c.String())
+	}
+	return "store: conflict: " + strings.Join(s, ", ")
+}
+
+// BlockedError reports that another batch's pending change stands in the way;
+// nothing was applied. It is worth trying again after Until.
+type BlockedError struct {
+	By    string // id of the batch in the way
+	Until time.Time
+}
+
+func (e *BlockedError) Error() string {
+	return fmt.Sprintf("store: blocked by batch %s", e.By)
+}
