@@ -1,0 +1,19 @@
+// Package kernel runs operations: it is the one place that knows how a decision
+// becomes a durable change.
+//
+// An [Operation] is a value: a request, a result, a [Plan] and a Decide that
+// reads through a [Tx] and stages writes and files. [Kernel.Do] queues it by its
+// plan, lets it decide on plain reads, uploads its files, and applies one batch
+// whose conditions are everything the decision rested on. A conflict means that
+// something else came first: the operation decides again, within the deadline
+// of its request.
+//
+// What is promised: an operation that returns nil is durable; one that returns
+// an error is not applied and never will be, unless the error is
+// [store.ErrOutcomeUnknown]. Locks only order the waiters: everything here is
+// also right with a queue that lets everyone in at once.
+//
+// The queue of a table name is lock/local's queue for its key. Deciding what
+// waits at the head of one queue together (combining) will happen in Do between
+// the grant and Apply; nothing else needs to know.
+package kernel

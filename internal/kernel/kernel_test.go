@@ -1,0 +1,232 @@
+package kernel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestKernel(t *testing.T) {
+	kerneltest.Run(t, func(*testing.T) kerneltest.Env {
+		return kerneltest.Env{Store: mem.New(), Queue: local.New(local.Options{})}
+	})
+}
+
+// op is an operation made of functions, which cannot travel.
+type op struct {
+	Locks  lock.Set `json:"-"`
+	Wait   time.Duration
+	decide func(context.Context, *kernel.Tx) error
+}
+
+func (o *op) Plan() kernel.Plan { return kernel.Plan{Op: "test", Locks: o.Locks, Wait: o.Wait} }
+
+func (o *op) Decide(ctx context.Context, tx *kernel.Tx) error { return o.decide(ctx, tx) }
+
+func newKernel(opt kernel.Options) *kernel.Kernel {
+	if opt.Store == nil {
+		opt.Store = mem.New()
+	}
+	if opt.Queue == nil {
+		opt.Queue = local.New(local.Options{})
+	}
+	opt.Files = &kerneltest.Files{}
+	return kernel.New(opt)
+}
+
+var tableA, tableB = key.ForTableName("w", []string{"n"}, "a"), key.ForTableName("w", []string{"n"}, "b")
+
+// A queue says who may not wait, who waited too long and who found it full; each
+// is an error a client can act on, and nothing was decided.
+func TestQueueErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := local.New(local.Options{MaxWaitersPerKey: 1})
+		k := newKernel(kernel.Options{Queue: queue})
+		held, err := queue.Acquire(t.Context(), lock.NewSet(lock.W(tableA)), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release()
+		never := func(context.Context, *kernel.Tx) error {
+			t.Error("decided")
+			return nil
+		}
+		locks := lock.NewSet(lock.W(tableA))
+		if err := k.Do(t.Context(), &op{Locks: locks, Wait: time.Second, decide: never}); !errors.Is(err, kernel.ErrContended) || !errors.Is(err, lock.ErrTimeout) {
+			t.Errorf("waited: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := k.Do(ctx, &op{Locks: locks, decide: never}); !errors.Is(err, kernel.ErrContended) {
+			t.Errorf("deadline: %v", err)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- k.Do(ctx, &op{Locks: locks, decide: never}) }()
+		synctest.Wait()
+		if err := k.Do(t.Context(), &op{Locks: locks, decide: never}); !errors.Is(err, kernel.ErrOverloaded) {
+			t.Errorf("full: %v", err)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) || errors.Is(err, kernel.ErrContended) {
+			t.Errorf("cancelled: %v", err)
+		}
+	})
+}
+
+// A second locker, as between processes, is taken after the queue and given back
+// before it.
+func TestLocker(t *testing.T) {
+	var steps []string
+	k := newKernel(kernel.Options{
+		Queue:  recorder{"queue", &steps, local.New(local.Options{})},
+		Locker: recorder{"locker", &steps, local.New(local.Options{})},
+	})
+	err := k.Do(t.Context(), &op{Locks: lock.NewSet(lock.W(tableA)), decide: func(context.Context, *kernel.Tx) error {
+		steps = append(steps, "decide")
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(steps, " "), "+queue +locker decide -locker -queue"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+type recorder struct {
+	name  string
+	steps *[]string
+	lock.Locker
+}
+
+func (r recorder) Acquire(ctx context.Context, s lock.Set, w time.Duration) (lock.Hold, error) {
+	*r.steps = append(*r.steps, "+"+r.name)
+	h, err := r.Locker.Acquire(ctx, s, w)
+	return recordedHold{h, r}, err
+}
+
+type recordedHold struct {
+	lock.Hold
+	r recorder
+}
+
+func (h recordedHold) Release() {
+	*h.r.steps = append(*h.r.steps, "-"+h.r.name)
+	h.Hold.Release()
+}
+
+// A refusal that rests on a read which has changed meanwhile is no refusal: it is decided again.
+func TestRefusalRestsOnSettledReads(t *testing.T) {
+	s := mem.New()
+	write := func(v string, cond store.Version) store.Version {
+		b := store.Batch{
+			ID: "batch-" + v, Conds: []store.Cond{store.Is(tableA, cond)},
+			Writes: []store.Write{{Key: tableA, ID: "a", Value: []byte(v)}},
+		}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		return store.Version(b.ID)
+	}
+	v1 := write("1", store.Absent)
+	k := newKernel(kernel.Options{Store: s})
+	runs := 0
+	err := k.Do(t.Context(), &op{decide: func(ctx context.Context, tx *kernel.Tx) error {
+		r, err := tx.Get(ctx, tableA)
+		if err != nil {
+			return err
+		}
+		if runs++; runs == 1 {
+			write("2", v1)
+		}
+		return fmt.Errorf("refused at %s", r.Value)
+	}})
+	if runs != 2 || err == nil || err.Error() != "refused at 2" {
+		t.Errorf("got %v after %d runs", err, runs)
+	}
+}
+
+// What a Decide must not do panics, with a message that names the operation.
+func TestMisuse(t *testing.T) {
+	n := 0
+	for name, decide := range map[string]func(context.Context, *kernel.Tx) error{
+		"blind write": func(_ context.Context, tx *kernel.Tx) error {
+			tx.Put(tableA, "a", nil)
+			return nil
+		},
+		"listed and writes": func(ctx context.Context, tx *kernel.Tx) error {
+			if _, err := tx.List(ctx, key.TableNamesIn("w", []string{"n"}), "", 1); err != nil {
+				return err
+			}
+			tx.Create(tableA, "a", nil)
+			return nil
+		},
+		"must be absent but is not written": func(ctx context.Context, tx *kernel.Tx) error {
+			if _, err := tx.Get(ctx, tableB); err != nil {
+				return err
+			}
+			tx.Create(tableA, "a", nil)
+			return nil
+		},
+		"without writing its guard": func(ctx context.Context, tx *kernel.Tx) error {
+			_, err := tx.RequireEmpty(ctx, tableB, key.TableNamesIn("w", []string{"n"}))
+			tx.Create(tableA, "a", nil)
+			return err
+		},
+		"impure": func(_ context.Context, tx *kernel.Tx) error {
+			n++
+			tx.Create(tableA, "a", []byte(fmt.Sprint(n)))
+			return nil
+		},
+		"took more ids": func(_ context.Context, tx *kernel.Tx) error {
+			for n++; n%2 == 0; n++ {
+				tx.NewID()
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n = 0
+			defer func() {
+				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), name) && !strings.Contains(fmt.Sprint(r), "impure") {
+					t.Errorf("got %v", r)
+				}
+			}()
+			k := newKernel(kernel.Options{CheckPurity: true})
+			err := k.Do(t.Context(), &op{decide: decide})
+			t.Errorf("ended with %v", err)
+		})
+	}
+}
+
+// Time is whole milliseconds in UTC, as Iceberg writes it, and the same throughout one decision.
+func TestNow(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_999_999, time.FixedZone("x", 3600))
+	k := newKernel(kernel.Options{Now: func() time.Time { return at }})
+	err := k.Do(t.Context(), &op{decide: func(_ context.Context, tx *kernel.Tx) error {
+		if want := time.Date(2026, 1, 2, 2, 4, 5, 678_000_000, time.UTC); tx.Now() != want {
+			t.Errorf("got %v", tx.Now())
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,440 @@
+package kerneltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/lock/locktest"
+	"github.com/landfast/landfast/internal/store"
+)
+
+// Env is what one case runs on.
+type Env struct {
+	// Store is empty and used by nobody else.
+	Store store.Atomic
+	// Queue is used by nobody else, and excludes.
+	Queue lock.Locker
+}
+
+// caseTimeout bounds every case: a kernel that never answers fails.
+const caseTimeout = 60 * time.Second
+
+// Run runs the suite. new is called once for each case.
+func Run(t *testing.T, new func(t *testing.T) Env) {
+	for _, queue := range []string{"queue", "yes"} {
+		t.Run(queue, func(t *testing.T) {
+			for _, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), caseTimeout)
+					defer cancel()
+					env := new(t)
+					h := &harness{T: t, ctx: ctx, excludes: queue == "queue", queue: env.Queue, store: &faulty{Atomic: env.Store}, files: &Files{}}
+					if !h.excludes {
+						h.queue = locktest.Yes{}
+					}
+					h.reports = make(chan kernel.Report, 10_000)
+					c.run(h)
+				})
+			}
+		})
+	}
+}
+
+var cases = []struct {
+	name string
+	run  func(*harness)
+}{
+	{"no update is lost", testLostUpdate},
+	{"a change of several records is all or nothing, and read so", testAllOrNothing},
+	{"opposite orders do not deadlock", testOppositeOrders},
+	{"a parent is not dropped with a child", testParentAndChild},
+	{"one of many creators wins", testCreators},
+	{"a refusal changes nothing", testRefusal},
+	{"files are durable before the batch", testFilesFirst},
+	{"a failed upload applies nothing", testFailedUpload},
+	{"unknown, then applied, is done", testUnknownApplied},
+	{"unknown, then not applied, is decided again", testUnknownNotApplied},
+	{"unknown that stays unknown is said to be", testUnknown},
+	{"a client that leaves does not stop what was sent", testClientLeaves},
+	{"a fault of the store is no refusal", testStoreFault},
+	{"conflicts end with the deadline", testDeadline},
+	{"a blocked batch is tried again", testBlocked},
+	{"conflicts outside the plan are queued for", testReserve},
+	{"one at a time under the queue", testOneAtATime},
+}
+
+type harness struct {
+	*testing.T
+	ctx      context.Context
+	excludes bool
+	queue    lock.Locker
+	store    *faulty
+	files    *Files
+	reports  chan kernel.Report
+}
+
+// faulty is a store whose Apply and Outcome can be made to go wrong.
+type faulty struct {
+	store.Atomic
+	apply   func(ctx context.Context, b store.Batch) error // nil: as the store
+	outcome func(ctx context.Context, id string) (store.Outcome, error)
+}
+
+func (f *faulty) Apply(ctx context.Context, b store.Batch) error {
+	if f.apply != nil {
+		return f.apply(ctx, b)
+	}
+	return f.Atomic.Apply(ctx, b)
+}
+
+func (f *faulty) Outcome(ctx context.Context, id string) (store.Outcome, error) {
+	if f.outcome != nil {
+		return f.outcome(ctx, id)
+	}
+	return f.Atomic.Outcome(ctx, id)
+}
+
+// kernel is a kernel that decides everything twice.
+func (h *harness) kernel() *kernel.Kernel {
+	return kernel.New(kernel.Options{
+		Store: h.store, Files: h.files, Queue: h.queue, CheckPurity: true,
+		Observe: func(r kernel.Report) { h.reports <- r },
+	})
+}
+
+func (h *harness) do(op kernel.Operation) {
+	h.Helper()
+	if err := h.runner().Do(h.ctx, op); err != nil {
+		h.Fatalf("%s: %v", op.Plan().Op, err)
+	}
+}
+
+func (h *harness) runner() kernel.Runner { return RoundTrip{h.kernel(), registry} }
+
+func (h *harness) value(name string) int {
+	h.Helper()
+	op := &sum{Counters: []string{name}}
+	h.do(op)
+	return op.Result
+}
+
+// together runs n goroutines to their end.
+func together(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// Every one of 16 x 25 additions is in the sum.
+func testLostUpdate(h *harness) {
+	k := h.runner()
+	together(16, func(int) {
+		for range 25 {
+			if err := k.Do(h.ctx, &add{Counter: "c", By: 1}); err != nil {
+				h.Error(err)
+			}
+		}
+	})
+	if got := h.value("c"); got != 400 {
+		h.Errorf("400 additions made %d", got)
+	}
+}
+
+// The sum of two counters between which amounts move is the same at every read.
+func testAllOrNothing(h *harness) {
+	h.do(&add{Counter: "a", By: 100})
+	k := h.runner()
+	var done atomic.Bool
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for !done.Load() {
+				op := &sum{Counters: []string{"a", "b"}}
+				if err := k.Do(h.ctx, op); err != nil {
+					h.Error(err)
+					return
+				}
+				if op.Result != 100 {
+					h.Errorf("a + b = %d", op.Result)
+				}
+			}
+		})
+	}
+	together(8, func(i int) {
+		for range 20 {
+			op := &transfer{From: "a", To: "b", Amount: 7}
+			if i%2 == 1 {
+				op.From, op.To = op.To, op.From
+			}
+			if err := k.Do(h.ctx, op); err != nil && !errors.Is(err, errPoor) {
+				h.Error(err)
+			}
+		}
+	})
+	done.Store(true)
+	readers.Wait()
+}
+
+// Operations that name the same keys in opposite orders all end.
+func testOppositeOrders(h *harness) {
+	for _, c := range []string{"a", "b", "c"} {
+		h.do(&add{Counter: c, By: 1000})
+	}
+	k := h.runner()
+	names := []string{"a", "b", "c"}
+	together(12, func(i int) {
+		for j := range 10 {
+			if err := k.Do(h.ctx, &transfer{From: names[(i+j)%3], To: names[(2*i+j+1)%3], Amount: 1}); err != nil {
+				h.Error(err)
+			}
+		}
+	})
+}
+
+// When a parent is dropped while children are made, either the child was refused
+// or the parent stayed.
+func testParentAndChild(h *harness) {
+	k := h.runner()
+	for round := range 30 {
+		parent := fmt.Sprintf("p%d", round)
+		h.do(&adopt{Parent: parent})
+		var made, dropped error
+		together(2, func(i int) {
+			if i == 0 {
+				made = k.Do(h.ctx, &adopt{Parent: parent, Child: "c"})
+			} else {
+				dropped = k.Do(h.ctx, &disown{Parent: parent})
+			}
+		})
+		switch {
+		case made == nil && errors.Is(dropped, errChildren):
+		case errors.Is(made, errNoParent) && dropped == nil:
+		default:
+			h.Errorf("child: %v, drop: %v", made, dropped)
+		}
+	}
+}
+
+// Of eight that make the same thing, one does and seven are refused.
+func testCreators(h *harness) {
+	k := h.runner()
+	h.do(&adopt{Parent: "p"})
+	var won, lost atomic.Int32
+	together(8, func(int) {
+		switch err := k.Do(h.ctx, &adopt{Parent: "p", Child: "c"}); {
+		case err == nil:
+			won.Add(1)
+		case errors.Is(err, errTaken):
+			lost.Add(1)
+		default:
+			h.Error(err)
+		}
+	})
+	if won.Load() != 1 || lost.Load() != 7 {
+		h.Errorf("%d won, %d lost", won.Load(), lost.Load())
+	}
+}
+
+// An operation that refuses after it staged leaves no trace.
+func testRefusal(h *harness) {
+	h.do(&add{Counter: "a", By: 1})
+	h.store.apply = func(context.Context, store.Batch) error {
+		h.Error("a refused operation was applied")
+		return nil
+	}
+	if err := h.runner().Do(h.ctx, &transfer{From: "a", To: "b", Amount: 5}); !errors.Is(err, errPoor) {
+		h.Errorf("got %v", err)
+	}
+	h.store.apply = nil
+	if got := h.value("a"); got != 1 {
+		h.Errorf("a = %d", got)
+	}
+}
+
+// When Apply is called, the files of the decision are there.
+func testFilesFirst(h *harness) {
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		if n := len(h.files.Locations()); n != 1 {
+			h.Errorf("%d files at Apply", n)
+		}
+		return h.store.Atomic.Apply(ctx, b)
+	}
+	h.do(&add{Counter: "c", By: 1, File: true})
+}
+
+// A file that cannot be written is an error of its own, and nothing is applied.
+func testFailedUpload(h *harness) {
+	broken := errors.New("broken disk")
+	h.files.FailCreate = func(string) error { return broken }
+	h.store.apply = func(context.Context, store.Batch) error {
+		h.Error("applied without its file")
+		return nil
+	}
+	err := h.runner().Do(h.ctx, &add{Counter: "c", By: 1, File: true})
+	if !errors.Is(err, kernel.ErrUpload) || !errors.Is(err, broken) {
+		h.Errorf("got %v", err)
+	}
+}
+
+// A lost reply to a batch that was applied is success, and it is applied once.
+func testUnknownApplied(h *harness) {
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		if err := h.store.Atomic.Apply(ctx, b); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: reply lost", store.ErrOutcomeUnknown)
+	}
+	h.do(&add{Counter: "c", By: 1})
+	h.store.apply = nil
+	if got := h.value("c"); got != 1 {
+		h.Errorf("c = %d", got)
+	}
+}
+
+// A batch that was lost on its way is declared impossible and decided again.
+func testUnknownNotApplied(h *harness) {
+	var late []store.Batch
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		if len(late) == 0 {
+			late = append(late, b)
+			return store.ErrOutcomeUnknown
+		}
+		return h.store.Atomic.Apply(ctx, b)
+	}
+	h.do(&add{Counter: "c", By: 1})
+	h.store.apply = nil
+	var conflict *store.ConflictError
+	if err := h.store.Apply(h.ctx, late[0]); !errors.As(err, &conflict) {
+		h.Errorf("the lost batch arrived late: %v", err)
+	}
+	if got := h.value("c"); got != 1 {
+		h.Errorf("c = %d", got)
+	}
+}
+
+// An outcome that cannot be found out is ErrOutcomeUnknown, and is not tried again.
+func testUnknown(h *harness) {
+	applies := 0
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		applies++
+		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, context.DeadlineExceeded)
+	}
+	h.store.outcome = func(context.Context, string) (store.Outcome, error) { return 0, errors.New("store is down") }
+	err := h.runner().Do(h.ctx, &add{Counter: "c", By: 1})
+	if !errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, kernel.ErrContended) {
+		h.Errorf("got %v", err)
+	}
+	if applies != 1 {
+		h.Errorf("applied %d times", applies)
+	}
+}
+
+// Once a batch was sent, the client's cancellation does not reach the store; before, nothing is sent.
+func testClientLeaves(h *harness) {
+	ctx, leave := context.WithCancel(h.ctx)
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		leave()
+		if ctx.Err() != nil {
+			h.Error("the store saw the client leave")
+		}
+		return h.store.Atomic.Apply(ctx, b)
+	}
+	if err := h.runner().Do(ctx, &add{Counter: "c", By: 1}); err != nil {
+		h.Errorf("got %v", err)
+	}
+	h.store.apply = func(context.Context, store.Batch) error {
+		h.Error("a batch was sent for a client that had left")
+		return nil
+	}
+	if err := h.runner().Do(ctx, &add{Counter: "c", By: 1}); !errors.Is(err, context.Canceled) {
+		h.Errorf("got %v", err)
+	}
+}
+
+// An error of Apply other than a conflict comes back as it is, once.
+func testStoreFault(h *harness) {
+	broken, applies := errors.New("broken"), 0
+	h.store.apply = func(context.Context, store.Batch) error {
+		applies++
+		return broken
+	}
+	err := h.runner().Do(h.ctx, &add{Counter: "c", By: 1})
+	if !errors.Is(err, broken) || errors.Is(err, store.ErrOutcomeUnknown) || applies != 1 {
+		h.Errorf("got %v after %d", err, applies)
+	}
+}
+
+// An operation that always conflicts ends as contended when its time is spent.
+func testDeadline(h *harness) {
+	h.store.apply = func(_ context.Context, b store.Batch) error {
+		return &store.ConflictError{Conds: b.Conds}
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, 50*time.Millisecond)
+	defer cancel()
+	if err := h.runner().Do(ctx, &add{Counter: "c", By: 1}); !errors.Is(err, kernel.ErrContended) {
+		h.Errorf("got %v", err)
+	}
+}
+
+// A batch that another's pending change stood in the way of is applied later.
+func testBlocked(h *harness) {
+	blocked := false
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		if !blocked {
+			blocked = true
+			return &store.BlockedError{By: "another", Until: time.Now().Add(time.Millisecond)}
+		}
+		return h.store.Atomic.Apply(ctx, b)
+	}
+	h.do(&add{Counter: "c", By: 1})
+}
+
+// Operations that meet at a key outside their plans come to queue for it: none
+// starves, and none is lost.
+func testReserve(h *harness) {
+	k := h.runner()
+	together(8, func(i int) {
+		for range 10 {
+			if err := k.Do(h.ctx, &add{Counter: fmt.Sprintf("own%d", i), Also: "shared", By: 1}); err != nil {
+				h.Error(err)
+			}
+		}
+	})
+	if got := h.value("shared"); got != 80 {
+		h.Errorf("shared = %d", got)
+	}
+}
+
+// With a queue that excludes, operations on one key decide once each: the queue
+// saves the work that conflicts would waste.
+func testOneAtATime(h *harness) {
+	if !h.excludes {
+		return
+	}
+	k := h.kernel()
+	var decided atomic.Int32
+	together(8, func(int) {
+		for range 10 {
+			if err := k.Do(h.ctx, &add{Counter: "c", By: 1, decided: func() { decided.Add(1) }}); err != nil {
+				h.Error(err)
+			}
+		}
+	})
+	if got := decided.Load(); got != 160 { // twice each: the kernel checks purity
+		h.Errorf("80 operations decided %d times", got/2)
+	}
+	for range 80 {
+		if r := <-h.reports; r.Decisions != 1 || r.Conflicts != 0 {
+			h.Errorf("report %+v", r)
+		}
+	}
+}

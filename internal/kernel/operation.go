@@ -1,0 +1,47 @@
+package kernel
+
+import (
+	"context"
+	"time"
+
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
+)
+
+// Operation is one action of the catalog as a value: what it asks and what it
+// answers, both encodable as JSON, so that it can be shipped, logged, replayed
+// and compared.
+type Operation interface {
+	// Plan is pure: it depends on the request alone and does no I/O.
+	Plan() Plan
+
+	// Decide reads through tx, stages writes and files, and sets the result. It
+	// may run many times, so it has no other effect and sets the result afresh on
+	// each run; time, ids and file names come from tx alone. An error refuses
+	// the operation: nothing is applied.
+	Decide(ctx context.Context, tx *Tx) error
+}
+
+// Plan says what an operation needs before it decides.
+type Plan struct {
+	// Op is the operation's name in logs, metrics and encodings: one word per
+	// operation, for ever.
+	Op string
+	// Locks names keys of warehouses, namespaces and table names only. It orders
+	// the waiters and protects nothing: a read, and a write outside the set, is
+	// protected by its conditions. Empty: the operation does not queue.
+	Locks lock.Set
+	// Wait bounds the time in the queue. Zero: as long as the request's deadline allows.
+	Wait time.Duration
+	// Route says which operations belong on one instance when several share the work.
+	Route key.Route
+}
+
+// Runner runs operations. *Kernel is one.
+type Runner interface {
+	// Do runs op to its end and is done with it when it returns: the result is in op.
+	// It blocks, for no longer than ctx. Errors: what Decide refused with,
+	// ErrContended, ErrOverloaded, ErrDeadline, store.ErrOutcomeUnknown, or a fault
+	// of the store or of the files. Only with store.ErrOutcomeUnknown may anything have been applied.
+	Do(ctx context.Context, op Operation) error
+}

@@ -1,0 +1,213 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
+)
+
+// Tx is what one run of Decide sees and stages. It is used by one goroutine.
+//
+// What Decide reads with Get, RequireLive and RequireEmpty becomes a condition
+// of the batch; what it reads with Peek, List and ReadFile does not, so it must
+// be immutable or implied by a condition. The first error of a read is final:
+// Decide returns it.
+type Tx struct {
+	store store.Atomic
+	files Files
+	now   time.Time
+	newID func() string
+
+	reads  map[key.Key]store.Record // by Get; every later Get gives the same record
+	order  []key.Key                // of reads, as first read
+	conds  []store.Cond             // Live and Empty
+	writes []store.Write
+	staged []File
+	listed bool
+}
+
+// Files is where an operation's files go: blob.Store is one.
+type Files interface {
+	Read(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error)
+	Create(ctx context.Context, scope blob.Scope, location string, data []byte) error
+	CheckMark(ctx context.Context, root blob.Root, id string) error
+}
+
+// File is one immutable file to be made durable before the batch that names it.
+type File struct {
+	Scope    blob.Scope
+	Location string
+	Data     []byte
+}
+
+// Now is the time of this decision, in UTC and whole milliseconds.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+// NewID gives a fresh UUIDv4: an incarnation, a table's uuid, a part of a file's name.
+func (tx *Tx) NewID() string { return tx.newID() }
+
+// Get reads a record and adds the condition that it keeps its version. A record
+// that is absent must be written in the same decision, or nothing may be: use
+// Peek to look where others may create.
+func (tx *Tx) Get(ctx context.Context, k key.Key) (store.Record, error) {
+	if r, ok := tx.reads[k]; ok {
+		return r, nil
+	}
+	r, err := tx.Peek(ctx, k)
+	if err != nil {
+		return store.Record{}, err
+	}
+	tx.reads[k] = r
+	tx.order = append(tx.order, k)
+	return r, nil
+}
+
+// Peek reads a record and adds no condition.
+func (tx *Tx) Peek(ctx context.Context, k key.Key) (store.Record, error) {
+	r, err := tx.store.Get(ctx, k)
+	if err != nil {
+		return store.Record{}, fmt.Errorf("read %v: %w", k, err)
+	}
+	return r, nil
+}
+
+// Keep adds the condition that a record read with Peek, and present, keeps its version.
+func (tx *Tx) Keep(r store.Record) {
+	if seen, ok := tx.reads[r.Key]; ok && seen.Version != r.Version {
+		panic(fmt.Sprintf("kernel: two versions of %v in one decision", r.Key))
+	} else if !ok {
+		tx.reads[r.Key] = r
+		tx.order = append(tx.order, r.Key)
+	}
+}
+
+// List reads records under p after a path. An operation that listed may not
+// write: a list is no snapshot.
+func (tx *Tx) List(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
+	tx.listed = true
+	return tx.list(ctx, p, after, limit)
+}
+
+func (tx *Tx) list(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
+	rs, err := tx.store.List(ctx, p, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list %v: %w", p, err)
+	}
+	return rs, nil
+}
+
+// RequireLive adds the condition that this incarnation of a record still exists.
+func (tx *Tx) RequireLive(k key.Key, id string) {
+	tx.conds = append(tx.conds, store.Live(k, id))
+}
+
+// RequireEmpty adds the condition that nothing lives under p but what this
+// decision writes; the decision must also write guard. It returns the first
+// record in the way now, so that the operation can be refused in words; a record
+// in mine is not in the way.
+func (tx *Tx) RequireEmpty(ctx context.Context, guard key.Key, p key.Prefix, mine ...key.Key) (inTheWay store.Record, err error) {
+	tx.conds = append(tx.conds, store.Empty(guard, p))
+	rs, err := tx.list(ctx, p, "", len(mine)+1)
+	if err != nil {
+		return store.Record{}, err
+	}
+	for _, r := range rs {
+		if !slices.Contains(mine, r.Key) {
+			return r, nil
+		}
+	}
+	return store.Record{}, nil
+}
+
+// Put stages the write of a record that was read with Get, under the
+// incarnation id: that of the record, or a fresh one where it was absent.
+func (tx *Tx) Put(k key.Key, id string, value []byte) {
+	tx.stage(store.Write{Key: k, ID: id, Value: value})
+}
+
+// Create stages the write of a record under a key that must be absent. It need
+// not be read first.
+func (tx *Tx) Create(k key.Key, id string, value []byte) {
+	if r, ok := tx.reads[k]; ok && r.Exists() {
+		panic(fmt.Sprintf("kernel: create of %v, which was read as present", k))
+	} else if !ok {
+		tx.reads[k] = store.Record{Key: k, Version: store.Absent}
+		tx.order = append(tx.order, k)
+	}
+	tx.stage(store.Write{Key: k, ID: id, Value: value})
+}
+
+// Delete stages the deletion of a record that was read with Get.
+func (tx *Tx) Delete(k key.Key) {
+	tx.stage(store.Write{Key: k, Delete: true})
+}
+
+func (tx *Tx) stage(w store.Write) {
+	if _, ok := tx.reads[w.Key]; !ok {
+		panic(fmt.Sprintf("kernel: blind write of %v", w.Key))
+	}
+	for i := range tx.writes {
+		if tx.writes[i].Key == w.Key {
+			tx.writes[i] = w
+			return
+		}
+	}
+	tx.writes = append(tx.writes, w)
+}
+
+// ReadFile reads a file, at most limit bytes. Files are immutable: one location
+// never names other bytes, so this adds no condition.
+func (tx *Tx) ReadFile(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error) {
+	return tx.files.Read(ctx, scope, location, limit)
+}
+
+// CheckMark refuses a root that is not the one that was marked with id, as when
+// a volume is not mounted.
+func (tx *Tx) CheckMark(ctx context.Context, root blob.Root, id string) error {
+	return tx.files.CheckMark(ctx, root, id)
+}
+
+// File stages a file, which is durable before the batch is applied. Its location
+// must be fresh for this decision (made with NewID): a decision that loses leaves
+// the file behind, named by nothing.
+func (tx *Tx) File(f File) { tx.staged = append(tx.staged, f) }
+
+// batch is the decision as one batch: everything read is a condition.
+func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
+	b := store.Batch{ID: id, Writes: tx.writes, Ops: []store.OpRecord{op}}
+	for _, k := range tx.order {
+		b.Conds = append(b.Conds, store.Is(k, tx.reads[k].Version))
+	}
+	b.Conds = append(b.Conds, tx.conds...)
+	if tx.listed {
+		panic("kernel: " + op.Name + " listed and writes")
+	}
+	if err := b.Validate(); err != nil {
+		panic("kernel: " + op.Name + ": " + err.Error())
+	}
+	return b
+}
+
+// unchanged reports whether every record read still has its version. Versions
+// never repeat, so if so, all of them held together at one moment: an answer that
+// rests on several records is then as good as one read in a transaction.
+func (tx *Tx) unchanged(ctx context.Context) (bool, error) {
+	for _, k := range tx.order {
+		r, err := tx.store.Get(ctx, k)
+		if err != nil {
+			return false, fmt.Errorf("read %v again: %w", k, err)
+		}
+		if r.Version != tx.reads[k].Version {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+var errImpure = errors.New("kernel: decide is impure")
