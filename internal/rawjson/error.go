@@ -1,0 +1,158 @@
+package rawjson
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Error says where a JSON text was refused and why, in words for the person
+// who sent it.
+type Error struct {
+	// Pointer is the JSON pointer (RFC 6901) of the value that was refused;
+	// empty for the document itself.
+	Pointer string
+	// Offset counts bytes from the start of the text. The offending byte is at
+	// or shortly after it.
+	Offset int64
+	// Reason is a sentence without a capital and without a full stop.
+	Reason string
+	// Err is the error that an UnmarshalJSON method returned, so that callers
+	// can find their own types behind the place that it is reported with.
+	// It is nil for errors that were found by this package.
+	Err error
+}
+
+// pointerMax bounds the pointer in a message, in bytes: the sender chooses its
+// length, by nesting and by the names of members.
+const pointerMax = 200
+
+func (e *Error) Error() string {
+	if e.Pointer == "" {
+		return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
+	}
+	pointer := e.Pointer
+	if len(pointer) > pointerMax {
+		pointer = strings.ToValidUTF8(pointer[:pointerMax], "") + "..."
+	}
+	return fmt.Sprintf("invalid JSON at %s (byte %d): %s", pointer, e.Offset, e.Reason)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// describe turns what the JSON library reports into an *Error.
+
+func describe(err error) *Error {
+	var syntactic *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.As(err, &semantic):
+		return describeSemantic(semantic)
+	case errors.As(err, &syntactic):
+		return &Error{
+			Pointer: string(syntactic.JSONPointer),
+			Offset:  syntactic.ByteOffset,
+			Reason:  syntacticReason(syntactic.Err, syntactic.JSONPointer),
+		}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Reason: "the text ends before the value does"}
+	default:
+		return &Error{Reason: err.Error()}
+	}
+}
+
+func syntacticReason(err error, at jsontext.Pointer) string {
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Sprintf("member %q appears twice in one object", at.LastToken())
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the text ends before the value does"
+	default:
+		return err.Error()
+	}
+}
+
+func describeSemantic(err *json.SemanticError) *Error {
+	e := &Error{Pointer: string(err.JSONPointer), Offset: err.ByteOffset}
+	var inner *Error
+	switch {
+	case errors.Is(err.Err, json.ErrUnknownName):
+		e.Reason = fmt.Sprintf("unknown member %q", err.JSONPointer.LastToken())
+	case errors.As(err.Err, &inner):
+		// A method decoded its own part with this package: its place is
+		// relative to the value that it was given.
+		e.Pointer += inner.Pointer
+		e.Offset += inner.Offset
+		e.Reason = inner.Reason
+		e.Err = inner.Err
+	case errors.Is(err.Err, strconv.ErrRange):
+		e.Reason = fmt.Sprintf("%s does not fit %s", err.JSONValue, typeName(err.GoType))
+	case err.Err != nil && !errors.Is(err.Err, strconv.ErrSyntax):
+		e.Reason = err.Err.Error()
+		e.Err = err.Err
+	default:
+		e.Reason = fmt.Sprintf("expected %s, found %s", typeName(err.GoType), kindName(err))
+	}
+	return e
+}
+
+func kindName(err *json.SemanticError) string {
+	switch err.JSONKind {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		if len(err.JSONValue) > 0 {
+			return "the number " + err.JSONValue.String()
+		}
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	default:
+		return "something else"
+	}
+}
+
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+func typeName(t reflect.Type) string {
+	if t == nil {
+		return "another kind of value"
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(textUnmarshaler) {
+		return "a string"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return fmt.Sprintf("an integer of %d bits", t.Bits())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("a non-negative integer of %d bits", t.Bits())
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	default:
+		return "another kind of value"
+	}
+}
