@@ -1,0 +1,221 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+)
+
+// No live table's location is equal to, above or below another's. This is why:
+//
+//  1. Every location that the server chooses is <area>/<name>-<uuid>, where the
+//     uuid is the id of the table's pointer, fresh for each table, and the area
+//     belongs to the namespace. Two of them never meet.
+//  2. An area is reserved in the location index when its namespace is made, and
+//     stays for ever. So a claim cannot be equal to or above an area, nor an
+//     area equal to or below a claim: what the server chooses under an area is
+//     never at or below a claim that was there first, nor is a later claim above it.
+//  3. A claim below an area could still meet <area>/<name>-<uuid>. Such a claim
+//     spells out the uuid, which names the one pointer to compare with; a pointer
+//     made later has another.
+//  4. Two claims, and a claim and an area, are compared in batches that all
+//     write the guard record of the index: they are serial.
+
+// guardID is the incarnation of the guard, for ever.
+const guardID = "guard"
+
+// serverLocation is the location of a new table for which the client chose none.
+func serverLocation(area, name, pointerID string) string {
+	return area + "/" + blob.Sanitize(name) + "-" + pointerID
+}
+
+// childArea is the area of a namespace that names no location of its own.
+func childArea(parentArea, level string) string {
+	return parentArea + "/" + blob.Sanitize(level)
+}
+
+// checkLocation refuses a location that a client chose outside of the
+// warehouse's roots. It returns it as it is stored (as sent, without one trailing
+// slash) and as the index compares it.
+func checkLocation(w Warehouse, location string) (stored, canonical string, err error) {
+	canonical, err = w.Scope().Canonical(location)
+	if err != nil {
+		return "", "", fromLocation(err)
+	}
+	return strings.TrimSuffix(location, "/"), canonical, nil
+}
+
+// openIndex reads the guard and stages its write, which makes this decision
+// serial with every other that changes the index.
+func openIndex(ctx context.Context, tx *kernel.Tx) error {
+	guard, err := tx.Get(ctx, key.LocationGuard())
+	if err != nil {
+		return err
+	}
+	if !guard.Exists() {
+		return fmt.Errorf("catalog: the guard of the location index is missing")
+	}
+	tx.Put(guard.Key, guardID, encode(claimRecord{}))
+	return nil
+}
+
+// claim stages the claim of a table on a location that a client chose.
+// released is the table's claim that the same decision gives up, if any.
+func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID, released string) error {
+	if err := openIndex(ctx, tx); err != nil {
+		return err
+	}
+	own := []key.Key{key.ForLocation(canonical)}
+	if released != "" {
+		own = append(own, key.ForLocation(released))
+	}
+	for _, above := range append(blob.Ancestors(canonical), canonical) {
+		other, err := read[claimRecord](ctx, tx.Peek, key.ForLocation(above))
+		if err != nil {
+			return err
+		}
+		if other.Exists() && other.Value.Pointer != pointerID {
+			return taken(ctx, tx, canonical, other.Value)
+		}
+		if err := checkServerLocation(ctx, tx, above, canonical, pointerID); err != nil {
+			return err
+		}
+	}
+	inTheWay, err := tx.RequireEmpty(ctx, key.LocationGuard(), key.LocationsWithin(canonical), own...)
+	if err != nil {
+		return err
+	}
+	if inTheWay.Exists() {
+		other, err := decode[claimRecord](inTheWay)
+		if err != nil {
+			return err
+		}
+		return taken(ctx, tx, canonical, other)
+	}
+	tx.Create(key.ForLocation(canonical), pointerID, encode(claimRecord{Warehouses: []string{w.Name}, Pointer: pointerID}))
+	return nil
+}
+
+// checkServerLocation refuses a claim at or below the location `above` if that
+// is one the server chose for a live table, which shows by the uuid it ends with.
+func checkServerLocation(ctx context.Context, tx *kernel.Tx, above, canonical, pointerID string) error {
+	slash := strings.LastIndexByte(above, '/')
+	if len(above)-slash-1 <= 36 {
+		return nil
+	}
+	id := above[len(above)-36:]
+	if uuid.Validate(id) != nil || id == pointerID {
+		return nil
+	}
+	area, err := read[claimRecord](ctx, tx.Peek, key.ForArea(above[:slash]))
+	if err != nil || !area.Exists() {
+		return err
+	}
+	for _, warehouse := range area.Value.Warehouses {
+		p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(warehouse, id))
+		if err != nil {
+			return err
+		}
+		if p.Exists() && p.Value.Claim == "" {
+			return overlap(canonical, claimRecord{Warehouses: []string{warehouse}, Pointer: id})
+		}
+		dying, err := tx.Peek(ctx, key.ForDying(warehouse, id))
+		if err != nil {
+			return err
+		}
+		if dying.Exists() {
+			return purging(canonical)
+		}
+	}
+	return nil
+}
+
+// taken says by whom: a live table, an area, or a table that is being purged.
+func taken(ctx context.Context, tx *kernel.Tx, location string, other claimRecord) error {
+	for _, warehouse := range other.Warehouses {
+		if other.Pointer == "" {
+			break
+		}
+		dying, err := tx.Peek(ctx, key.ForDying(warehouse, other.Pointer))
+		if err != nil {
+			return err
+		}
+		if dying.Exists() {
+			return purging(location)
+		}
+	}
+	return overlap(location, other)
+}
+
+func purging(location string) *Error {
+	return refuse(ErrInvalid, "Location %s is that of a table which is being purged: try again once its files are deleted", location)
+}
+
+func overlap(location string, other claimRecord) *Error {
+	what := "the locations of the tables of a namespace"
+	if other.Pointer != "" {
+		what = "the location of another table"
+	}
+	return refuse(ErrInvalid, "Location %s overlaps %s in warehouse %s: choose one that is neither above nor below it, or none at all",
+		location, what, strings.Join(other.Warehouses, ", "))
+}
+
+// release stages the end of a table's claim.
+func release(ctx context.Context, tx *kernel.Tx, canonical, pointerID string) error {
+	c, err := tx.Get(ctx, key.ForLocation(canonical))
+	if err != nil {
+		return err
+	}
+	if c.ID != pointerID {
+		return fmt.Errorf("catalog: the claim on %s is not that of table pointer %s", canonical, pointerID)
+	}
+	tx.Delete(c.Key)
+	return nil
+}
+
+// reserve stages the reservation of an area, unless it is reserved already.
+func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) error {
+	if w.OverlapAllowed {
+		return nil
+	}
+	_, area, err := checkLocation(w, spelled)
+	if err != nil {
+		return err
+	}
+	k := key.ForArea(area)
+	there, err := read[claimRecord](ctx, tx.Peek, k)
+	if err != nil || slices.Contains(there.Value.Warehouses, w.Name) {
+		return err // reservations are never taken back, so a look without a condition is enough
+	}
+	if err := openIndex(ctx, tx); err != nil {
+		return err
+	}
+	for _, above := range append(blob.Ancestors(area), area) {
+		other, err := read[claimRecord](ctx, tx.Peek, key.ForLocation(above))
+		if err != nil {
+			return err
+		}
+		if other.Exists() {
+			return taken(ctx, tx, area, other.Value)
+		}
+	}
+	there, err = read[claimRecord](ctx, tx.Get, k)
+	if err != nil {
+		return err
+	}
+	id := there.ID
+	if !there.Exists() {
+		id = tx.NewID()
+	}
+	owners := append(slices.Clone(there.Value.Warehouses), w.Name)
+	slices.Sort(owners)
+	tx.Put(k, id, encode(claimRecord{Warehouses: owners}))
+	return nil
+}

@@ -1,0 +1,96 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
+)
+
+// PropertyLocation is the namespace property that says where the server puts
+// tables of the namespace for which the client names no location.
+const PropertyLocation = "location"
+
+// CreateNamespace makes a namespace under one that exists, or under the warehouse.
+type CreateNamespace struct {
+	Request CreateNamespaceRequest `json:"request"`
+	Result  NamespaceState         `json:"result"`
+}
+
+// CreateNamespaceRequest is the namespace to make.
+type CreateNamespaceRequest struct {
+	Warehouse  string            `json:"warehouse"`
+	Levels     []string          `json:"levels"`
+	Properties map[string]string `json:"properties,omitempty"`
+}
+
+// NamespaceState is the answer of the operations that return a namespace.
+type NamespaceState struct {
+	Levels     []string          `json:"levels"`
+	Properties map[string]string `json:"properties"`
+}
+
+// Plan implements kernel.Operation.
+func (op *CreateNamespace) Plan() kernel.Plan {
+	return kernel.Plan{
+		Op:    "create-namespace",
+		Locks: namespaceLocks(op.Request.Warehouse, op.Request.Levels),
+		Route: key.RouteOf(op.Request.Warehouse, op.Request.Levels),
+	}
+}
+
+// namespaceLocks makes and drops of one namespace wait for each other.
+func namespaceLocks(warehouse string, levels []string) lock.Set {
+	if len(levels) == 0 {
+		return lock.Set{} // refused by Decide
+	}
+	return lock.NewSet(lock.W(key.ForNamespace(warehouse, levels)))
+}
+
+// Decide implements kernel.Operation.
+func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = NamespaceState{}
+	levels := op.Request.Levels
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
+		return err
+	}
+	if err := checkNamespace(levels); err != nil {
+		return err
+	}
+	last := len(levels) - 1
+	area := childArea(w.Value.Root.URI, levels[0])
+	if last == 0 {
+		tx.RequireLive(w.Key, w.ID)
+	} else {
+		parent, err := readNamespace(ctx, tx.Peek, op.Request.Warehouse, levels[:last])
+		if err != nil {
+			return err
+		}
+		tx.RequireLive(parent.Key, parent.ID)
+		area = childArea(parent.Value.Area, levels[last])
+	}
+	k := key.ForNamespace(op.Request.Warehouse, levels)
+	there, err := tx.Get(ctx, k)
+	if err != nil {
+		return err
+	}
+	if there.Exists() {
+		return refuse(ErrAlreadyExists, "Namespace already exists: %s", dotted(levels))
+	}
+	if chosen, ok := op.Request.Properties[PropertyLocation]; ok {
+		if area, _, err = checkLocation(w.Value, chosen); err != nil {
+			return err
+		}
+	}
+	if err := reserve(ctx, tx, w.Value, area); err != nil {
+		return err
+	}
+	tx.Create(k, tx.NewID(), encode(namespaceRecord{
+		Levels: levels, Properties: op.Request.Properties, Area: area, CreatedAtMillis: tx.Now().UnixMilli(),
+	}))
+	op.Result = NamespaceState{Levels: levels, Properties: maps.Clone(op.Request.Properties)}
+	return nil
+}

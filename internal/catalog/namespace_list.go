@@ -1,0 +1,58 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+)
+
+// ListNamespaces lists the namespaces directly under a parent, or under the warehouse.
+type ListNamespaces struct {
+	Request ListNamespacesRequest `json:"request"`
+	Result  ListNamespacesResult  `json:"result"`
+}
+
+// ListNamespacesRequest names the parent; without levels it is the warehouse.
+type ListNamespacesRequest struct {
+	Warehouse string   `json:"warehouse"`
+	Parent    []string `json:"parent,omitempty"`
+	Page      Page     `json:"page,omitzero"`
+}
+
+// ListNamespacesResult is a page of namespaces, each with all its levels.
+type ListNamespacesResult struct {
+	Namespaces [][]string `json:"namespaces"`
+	NextToken  string     `json:"next-token,omitempty"` // empty: there are no more
+}
+
+// Plan implements kernel.Operation.
+func (op *ListNamespaces) Plan() kernel.Plan {
+	return kernel.Plan{Op: "list-namespaces", Route: key.RouteOf(op.Request.Warehouse, op.Request.Parent)}
+}
+
+// Decide implements kernel.Operation.
+func (op *ListNamespaces) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = ListNamespacesResult{}
+	if _, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse); err != nil {
+		return err
+	}
+	if len(op.Request.Parent) > 0 {
+		if _, err := readNamespace(ctx, tx.Peek, op.Request.Warehouse, op.Request.Parent); err != nil {
+			return err
+		}
+	}
+	records, next, err := listPage(ctx, tx, key.NamespacesIn(op.Request.Warehouse, op.Request.Parent), op.Request.Page)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		n, err := decode[namespaceRecord](r)
+		if err != nil {
+			return err
+		}
+		op.Result.Namespaces = append(op.Result.Namespaces, n.Levels)
+	}
+	op.Result.NextToken = next
+	return nil
+}

@@ -1,0 +1,173 @@
+package catalog_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
+	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/lock/locktest"
+	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stack is a whole catalog in memory. Its ids count up, and its clock moves one
+// second with each operation, so that one run is like another. Operations are
+// encoded on the way in and out, and decided twice.
+type stack struct {
+	*testing.T
+	store  *mem.Store
+	files  *kerneltest.Files
+	runner kernel.Runner
+	direct kernel.Runner // without the journey, which text that is not UTF-8 does not survive
+
+	mu      sync.Mutex
+	ids     int
+	batches []store.Batch
+	clock   time.Time
+}
+
+// queues are what every scenario runs with: what differs between them rested on a lock.
+var queues = map[string]func() lock.Locker{
+	"queue": func() lock.Locker { return local.New(local.Options{}) },
+	"yes":   func() lock.Locker { return locktest.Yes{} },
+}
+
+func newStack(t *testing.T, queue lock.Locker) *stack {
+	s := &stack{T: t, store: mem.New(), files: &kerneltest.Files{}, clock: time.UnixMilli(1_700_000_000_000)}
+	s.store.Fault = func(b store.Batch) mem.Fault {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.batches = append(s.batches, b)
+		return mem.Fault{}
+	}
+	s.direct = kernel.New(kernel.Options{
+		Store: s.store, Files: s.files, Queue: queue, CheckPurity: true, Limit: 20 * time.Second,
+		NewID:      func() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", s.next()) },
+		NewBatchID: func() string { return fmt.Sprintf("batch-%d", s.next()) },
+		Now: func() time.Time {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.clock = s.clock.Add(time.Second)
+			return s.clock
+		},
+	})
+	s.runner = kerneltest.RoundTrip{Registry: catalog.Operations, Runner: s.direct}
+	s.must(&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: blob.Root{URI: "file:///w/main", Dir: "/w/main"}}})
+	return s
+}
+
+// newPlainStack is a stack with a namespace `ns` and the local queue.
+func newPlainStack(t *testing.T) *stack {
+	s := newStack(t, local.New(local.Options{}))
+	s.must(createNamespace("ns"))
+	return s
+}
+
+func (s *stack) next() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids++
+	return s.ids
+}
+
+func (s *stack) do(op kernel.Operation) error { return s.runner.Do(s.Context(), op) }
+
+func (s *stack) must(op kernel.Operation) {
+	s.Helper()
+	if err := s.do(op); err != nil {
+		s.Fatalf("%s: %v", op.Plan().Op, err)
+	}
+}
+
+// refused runs op and expects a refusal of a kind whose message contains a text.
+func (s *stack) refused(op kernel.Operation, kind error, text string) {
+	s.Helper()
+	err := s.do(op)
+	if !errors.Is(err, kind) || !strings.Contains(err.Error(), text) {
+		s.Errorf("%s: got %v, want %v with %q", op.Plan().Op, err, kind, text)
+	}
+}
+
+func ident(dotted string) catalog.Ident {
+	levels := strings.Split(dotted, ".")
+	return catalog.Ident{Namespace: levels[:len(levels)-1], Name: levels[len(levels)-1]}
+}
+
+const (
+	idSchema = `{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"}]}`
+	noAssert = `[]`
+)
+
+func createNamespace(dotted string, properties ...string) *catalog.CreateNamespace {
+	op := &catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "main", Levels: strings.Split(dotted, ".")}}
+	for i := 0; i < len(properties); i += 2 {
+		if op.Request.Properties == nil {
+			op.Request.Properties = map[string]string{}
+		}
+		op.Request.Properties[properties[i]] = properties[i+1]
+	}
+	return op
+}
+
+func dropNamespace(dotted string) *catalog.DropNamespace {
+	return &catalog.DropNamespace{Request: catalog.DropNamespaceRequest{Warehouse: "main", Levels: strings.Split(dotted, ".")}}
+}
+
+func createTable(dotted string) *catalog.CreateTable {
+	return &catalog.CreateTable{Request: catalog.CreateTableRequest{Warehouse: "main", Table: ident(dotted), Schema: []byte(idSchema)}}
+}
+
+func createTableAt(dotted, location string) *catalog.CreateTable {
+	op := createTable(dotted)
+	op.Request.Location = location
+	return op
+}
+
+func loadTable(dotted string) *catalog.LoadTable {
+	return &catalog.LoadTable{Request: catalog.LoadTableRequest{Warehouse: "main", Table: ident(dotted)}}
+}
+
+func dropTable(dotted string, purge bool) *catalog.DropTable {
+	return &catalog.DropTable{Request: catalog.DropTableRequest{Warehouse: "main", Table: ident(dotted), Purge: purge}}
+}
+
+func renameTable(from, to string) *catalog.RenameTable {
+	return &catalog.RenameTable{Request: catalog.RenameTableRequest{Warehouse: "main", Source: ident(from), Destination: ident(to)}}
+}
+
+func commitTable(dotted, requirements, updates string) *catalog.CommitTable {
+	return &catalog.CommitTable{Request: catalog.CommitTableRequest{
+		Warehouse: "main", Table: ident(dotted), Requirements: []byte(requirements), Updates: []byte(updates),
+	}}
+}
+
+func setProperty(dotted, k, v string) *catalog.CommitTable {
+	return commitTable(dotted, noAssert, fmt.Sprintf(`[{"action":"set-properties","updates":{%q:%q}}]`, k, v))
+}
+
+// stagedCreate is the commit with which a client creates a table that was staged.
+func stagedCreate(dotted, location string) *catalog.CommitTable {
+	return commitTable(dotted, `[{"type":"assert-create"}]`, fmt.Sprintf(`[
+		{"action":"assign-uuid","uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1"},
+		{"action":"upgrade-format-version","format-version":2},
+		{"action":"add-schema","schema":%s},
+		{"action":"set-current-schema","schema-id":-1},
+		{"action":"add-spec","spec":{"spec-id":0,"fields":[]}},
+		{"action":"set-default-spec","spec-id":-1},
+		{"action":"add-sort-order","sort-order":{"order-id":0,"fields":[]}},
+		{"action":"set-default-sort-order","sort-order-id":-1},
+		{"action":"set-location","location":%q}]`, idSchema, location))
+}

@@ -1,0 +1,161 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/rawjson"
+	"github.com/landfast/landfast/internal/tablemeta"
+)
+
+// CommitTable checks requirements against a table and applies updates to it. With
+// the requirement assert-create it makes the table that was staged.
+type CommitTable struct {
+	Request CommitTableRequest `json:"request"`
+	Result  TableState         `json:"result"`
+}
+
+// CommitTableRequest is the change. Requirements and Updates are JSON arrays,
+// read only once the table was found.
+type CommitTableRequest struct {
+	Warehouse    string `json:"warehouse"`
+	Table        Ident  `json:"table"`
+	Requirements []byte `json:"requirements"`
+	Updates      []byte `json:"updates"`
+}
+
+// Plan implements kernel.Operation.
+func (op *CommitTable) Plan() kernel.Plan {
+	return kernel.Plan{
+		Op:    "commit-table",
+		Locks: tableLocks(op.Request.Warehouse, op.Request.Table),
+		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
+	}
+}
+
+// Decide implements kernel.Operation.
+func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = TableState{}
+	req := &op.Request
+	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	if err != nil {
+		return err
+	}
+	var requirements []tablemeta.Requirement
+	badRequirements := parse("requirements", req.Requirements, &requirements)
+	p, err := readTable(ctx, tx, req.Warehouse, req.Table)
+	if isNoSuchTable(err) && badRequirements == nil && tablemeta.IsCreate(requirements) {
+		return op.create(ctx, tx, w.Value, requirements)
+	}
+	if err != nil {
+		return err
+	}
+	if badRequirements != nil {
+		return badRequirements
+	}
+	var updates []tablemeta.Update
+	if err := parse("updates", req.Updates, &updates); err != nil {
+		return err
+	}
+	base, err := readMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
+	if err != nil {
+		return err
+	}
+	if err := tablemeta.Check(base, requirements); err != nil {
+		return fromMetadata(err)
+	}
+	m, changed, err := tablemeta.Commit(tablemeta.Change{
+		Base: base, BaseFile: p.Value.MetadataLocation, Updates: updates, Now: tx.Now(),
+	})
+	if err != nil {
+		return fromMetadata(err)
+	}
+	if !changed {
+		op.Result = TableState{p.Value.MetadataLocation, base.JSON(), etag(p.Value.MetadataLocation, SnapshotsAll)}
+		return nil
+	}
+	next := p.Value
+	if m.Location() != p.Value.Location {
+		if next.Claim, err = move(ctx, tx, w.Value, p, m.Location()); err != nil {
+			return err
+		}
+		next.Location = m.Location()
+	}
+	if next.MetadataLocation, err = writeMetadata(tx, w.Value, m, p.Value.MetadataLocation); err != nil {
+		return err
+	}
+	tx.Put(p.Key, p.ID, encode(next))
+	op.Result = TableState{next.MetadataLocation, m.JSON(), etag(next.MetadataLocation, SnapshotsAll)}
+	return nil
+}
+
+// create makes the table that was staged: all of it is in the updates.
+func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w Warehouse, requirements []tablemeta.Requirement) error {
+	n, err := newTableName(ctx, tx, w.Name, op.Request.Table)
+	if err != nil {
+		return err
+	}
+	if err := checkMounted(ctx, tx, w); err != nil {
+		return err
+	}
+	if err := tablemeta.Check(nil, requirements); err != nil {
+		return fromMetadata(err)
+	}
+	var updates []tablemeta.Update
+	if err := parse("updates", op.Request.Updates, &updates); err != nil {
+		return err
+	}
+	m, _, err := tablemeta.Commit(tablemeta.Change{Updates: updates, Now: tx.Now()})
+	if err != nil {
+		return fromMetadata(err)
+	}
+	_, canonical, err := checkLocation(w, m.Location())
+	if err != nil {
+		return err
+	}
+	file, err := bind(ctx, tx, w, n, op.Request.Table, tx.NewID(), m, canonical)
+	if err != nil {
+		return err
+	}
+	op.Result = TableState{file, m.JSON(), etag(file, SnapshotsAll)}
+	return nil
+}
+
+// move stages the change of a table's location: the client chose the new one. It
+// returns the claim that the table then has.
+func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord], location string) (string, error) {
+	_, canonical, err := checkLocation(w, location)
+	if err != nil {
+		return "", err
+	}
+	if w.OverlapAllowed || canonical == p.Value.Claim {
+		return p.Value.Claim, nil
+	}
+	if err := claim(ctx, tx, w, canonical, p.ID, p.Value.Claim); err != nil {
+		return "", err
+	}
+	if p.Value.Claim != "" {
+		if err := release(ctx, tx, p.Value.Claim, p.ID); err != nil {
+			return "", err
+		}
+	}
+	return canonical, nil
+}
+
+// parse decodes a part of the request that was not read before the table was found.
+func parse(what string, data []byte, v any) error {
+	err := rawjson.Unmarshal(data, v)
+	var (
+		at    *rawjson.Error
+		inner *tablemeta.InvalidError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &inner) && errors.As(err, &at):
+		return refuse(ErrInvalid, "Malformed request: %s%s: %s", what, at.Pointer, inner.Message)
+	}
+	return refuse(ErrInvalid, "Malformed request: %s: %v", what, err)
+}

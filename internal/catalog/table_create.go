@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/tablemeta"
+)
+
+// CreateTable makes a table, or, staged, says what it would be: nothing is then
+// written and nothing remembered, and the client creates it by a commit.
+type CreateTable struct {
+	Request CreateTableRequest `json:"request"`
+	Result  TableState         `json:"result"`
+}
+
+// CreateTableRequest is the table to make. Schema, PartitionSpec and WriteOrder are JSON.
+type CreateTableRequest struct {
+	Warehouse     string            `json:"warehouse"`
+	Table         Ident             `json:"table"`
+	Location      string            `json:"location,omitempty"` // empty: the server chooses
+	Schema        []byte            `json:"schema"`
+	PartitionSpec []byte            `json:"partition-spec,omitempty"`
+	WriteOrder    []byte            `json:"write-order,omitempty"`
+	Properties    map[string]string `json:"properties,omitempty"`
+	Stage         bool              `json:"stage,omitempty"`
+}
+
+// Plan implements kernel.Operation.
+func (op *CreateTable) Plan() kernel.Plan {
+	return kernel.Plan{
+		Op:    "create-table",
+		Locks: tableLocks(op.Request.Warehouse, op.Request.Table),
+		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
+	}
+}
+
+// tableLocks makes the changes of one table's name wait for each other. A table
+// whose namespace is being dropped does not wait: its condition on the namespace
+// decides.
+func tableLocks(warehouse string, tables ...Ident) lock.Set {
+	var items []lock.Item
+	for _, t := range tables {
+		items = append(items, lock.W(key.ForTableName(warehouse, t.Namespace, t.Name)))
+	}
+	return lock.NewSet(items...)
+}
+
+// Decide implements kernel.Operation.
+func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = TableState{}
+	req := &op.Request
+	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	if err != nil {
+		return err
+	}
+	n, err := newTableName(ctx, tx, req.Warehouse, req.Table)
+	if err != nil {
+		return err
+	}
+	if err := checkMounted(ctx, tx, w.Value); err != nil {
+		return err
+	}
+	id := tx.NewID()
+	location, canonical := serverLocation(n.Value.Area, req.Table.Name, id), ""
+	if req.Location != "" {
+		if location, canonical, err = checkLocation(w.Value, req.Location); err != nil {
+			return err
+		}
+	}
+	m, err := tablemeta.New(tablemeta.NewTable{
+		UUID: id, Location: location, Schema: req.Schema, PartitionSpec: req.PartitionSpec,
+		WriteOrder: req.WriteOrder, Properties: req.Properties, Now: tx.Now(),
+	})
+	if err != nil {
+		return fromMetadata(err)
+	}
+	if req.Stage {
+		op.Result = TableState{Metadata: m.JSON()}
+		return nil
+	}
+	file, err := bind(ctx, tx, w.Value, n, req.Table, id, m, canonical)
+	if err != nil {
+		return err
+	}
+	op.Result = TableState{MetadataLocation: file, Metadata: m.JSON(), ETag: etag(file, SnapshotsAll)}
+	return nil
+}
+
+// newTableName refuses a name that is taken or whose namespace does not exist,
+// and adds the conditions that both stay as they are.
+func newTableName(ctx context.Context, tx *kernel.Tx, warehouse string, t Ident) (found[namespaceRecord], error) {
+	if err := checkIdent(t); err != nil {
+		return found[namespaceRecord]{}, err
+	}
+	n, err := readNamespace(ctx, tx.Peek, warehouse, t.Namespace)
+	if err != nil {
+		return n, err
+	}
+	tx.RequireLive(n.Key, n.ID)
+	there, err := read[nameRecord](ctx, tx.Get, key.ForTableName(warehouse, t.Namespace, t.Name))
+	if err != nil {
+		return n, err
+	}
+	if there.Exists() {
+		return n, nameTaken(there.Value.Kind, t)
+	}
+	return n, nil
+}
+
+// bind stages a new table: its first metadata file, its name, its pointer and,
+// for a location that the client chose (canonical is not empty), its claim.
+func bind(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceRecord], t Ident, id string, m *tablemeta.Metadata, canonical string) (file string, err error) {
+	if w.OverlapAllowed {
+		canonical = ""
+	}
+	if canonical != "" {
+		if err := claim(ctx, tx, w, canonical, id, ""); err != nil {
+			return "", err
+		}
+	}
+	if file, err = writeMetadata(tx, w, m, ""); err != nil {
+		return "", err
+	}
+	name(tx, w, n, id, pointerRecord{
+		Kind: KindTable, Ident: t, Location: m.Location(), MetadataLocation: file, Claim: canonical,
+	})
+	return file, nil
+}
+
+// name stages the two records that bind a new name.
+func name(tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, p pointerRecord) {
+	p.NamespaceID = n.ID
+	tx.Create(key.ForTableName(w.Name, p.Ident.Namespace, p.Ident.Name), id, encode(nameRecord{Kind: p.Kind}))
+	tx.Create(key.ForPointer(w.Name, id), id, encode(p))
+}

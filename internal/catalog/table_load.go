@@ -1,0 +1,64 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+)
+
+// LoadTable reads a table's metadata.
+type LoadTable struct {
+	Request LoadTableRequest `json:"request"`
+	Result  LoadTableResult  `json:"result"`
+}
+
+// LoadTableRequest names the table and the representation.
+type LoadTableRequest struct {
+	Warehouse string    `json:"warehouse"`
+	Table     Ident     `json:"table"`
+	Snapshots Snapshots `json:"snapshots,omitempty"`
+	// Known are the entity tags that the client holds, without quotes; "*" matches any.
+	Known []string `json:"known,omitempty"`
+}
+
+// LoadTableResult is the table.
+type LoadTableResult struct {
+	TableState
+	NotModified bool `json:"not-modified,omitempty"` // the client knows it: Metadata is empty
+}
+
+// Plan implements kernel.Operation.
+func (op *LoadTable) Plan() kernel.Plan {
+	return kernel.Plan{Op: "load-table", Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace)}
+}
+
+// Decide implements kernel.Operation.
+func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = LoadTableResult{}
+	req := &op.Request
+	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	if err != nil {
+		return err
+	}
+	p, err := readTable(ctx, tx, req.Warehouse, req.Table)
+	if err != nil {
+		return err
+	}
+	op.Result.MetadataLocation = p.Value.MetadataLocation
+	op.Result.ETag = etag(p.Value.MetadataLocation, req.Snapshots)
+	if slices.Contains(req.Known, op.Result.ETag) || slices.Contains(req.Known, "*") {
+		op.Result.NotModified = true
+		return nil
+	}
+	m, err := readMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
+	if err != nil {
+		return err
+	}
+	op.Result.Metadata = m.JSON()
+	if req.Snapshots == SnapshotsRefs {
+		op.Result.Metadata = m.RefsOnlyJSON()
+	}
+	return nil
+}

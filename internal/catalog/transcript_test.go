@@ -1,0 +1,188 @@
+package catalog_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
+
+// Every operation's plan, conditions, writes, files and outcome, as a text that a
+// reviewer can read. It is the same with a queue that lets everyone in at once.
+func TestTranscripts(t *testing.T) {
+	scope := blob.Scope{{URI: "file:///w/lake", Dir: "/w/lake"}, {URI: "file:///shared", Dir: "/shared"}}
+	for name, steps := range map[string][]kernel.Operation{
+		"warehouses": {
+			&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "other", Root: scope[0]}},
+			&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+				ID: "lake-id", Name: "lake", Root: scope[0], Allowed: scope[1:], Properties: map[string]string{"owner": "ada"},
+			}},
+			&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{ID: "lake-id-2", Name: "lake", Root: scope[0]}},
+			&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: "lake"}},
+			&catalog.ListWarehouses{Request: catalog.ListWarehousesRequest{Page: catalog.Page{Size: 1}}},
+			&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "lake", Levels: []string{"ns"}}},
+			&catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: "lake"}},
+			&catalog.DropNamespace{Request: catalog.DropNamespaceRequest{Warehouse: "lake", Levels: []string{"ns"}}},
+			&catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: "lake"}},
+			&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: "lake"}},
+		},
+		"namespaces": {
+			createNamespace("a", "owner", "ada"),
+			createNamespace("a"),
+			createNamespace("a.b"),
+			createNamespace("x.y"),
+			createNamespace("elsewhere", "location", "file:///w/main/else/"),
+			&catalog.GetNamespace{Request: catalog.GetNamespaceRequest{Warehouse: "main", Levels: []string{"a"}}},
+			&catalog.ListNamespaces{Request: catalog.ListNamespacesRequest{Warehouse: "main"}},
+			&catalog.ListNamespaces{Request: catalog.ListNamespacesRequest{Warehouse: "main", Parent: []string{"a"}}},
+			&catalog.UpdateNamespaceProperties{Request: catalog.UpdateNamespacePropertiesRequest{
+				Warehouse: "main", Levels: []string{"a"}, Removals: []string{"owner", "none"}, Updates: map[string]string{"k": "v"},
+			}},
+			&catalog.UpdateNamespaceProperties{Request: catalog.UpdateNamespacePropertiesRequest{
+				Warehouse: "main", Levels: []string{"a"}, Removals: []string{"k"}, Updates: map[string]string{"k": "v"},
+			}},
+			dropNamespace("a"),
+			dropNamespace("a.b"),
+			dropNamespace("a"),
+			dropNamespace("a"),
+		},
+		"tables": {
+			createNamespace("ns"),
+			createTable("ns.t"),
+			createTable("ns.t"),
+			&catalog.ListTables{Request: catalog.ListTablesRequest{Warehouse: "main", Namespace: []string{"ns"}}},
+			&catalog.TableExists{Request: catalog.TableExistsRequest{Warehouse: "main", Table: ident("ns.t")}},
+			loadTable("ns.t"),
+			setProperty("ns.t", "k", "v"),
+			setProperty("ns.t", "k", "v"),
+			commitTable("ns.t", `[{"type":"assert-current-schema-id","current-schema-id":7}]`, `[]`),
+			renameTable("ns.t", "ns.u"),
+			loadTable("ns.t"),
+			dropNamespace("ns"),
+			dropTable("ns.u", true),
+			&catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}},
+			&catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: "main", ID: "00000000-0000-4000-8000-000000000008"}},
+			dropTable("ns.u", false),
+		},
+		"locations": {
+			createNamespace("ns"),
+			createTableAt("ns.t", "file:/w/main/own/t/"),
+			createTableAt("ns.below", "file:///w/main/own/t/x"),
+			createTableAt("ns.area", "file:///w/main/ns"),
+			createTableAt("ns.out", "file:///elsewhere/t"),
+			commitTable("ns.t", noAssert, `[{"action":"set-location","location":"file:///w/main/own/t/deeper"}]`),
+			createTableAt("ns.again", "file:///w/main/own/t/x"),
+			stagedCreate("ns.staged", "file:///w/main/own/staged"),
+			stagedCreate("ns.staged", "file:///w/main/own/staged"),
+			dropTable("ns.t", false),
+		},
+	} {
+		for queue, newQueue := range queues {
+			t.Run(name+"/"+queue, func(t *testing.T) {
+				s := newStack(t, newQueue())
+				var got strings.Builder
+				s.transcribe(&got, "bootstrap", nil)
+				for _, op := range steps {
+					s.transcribe(&got, "", op)
+				}
+				path := filepath.Join("testdata", name+".txt")
+				if *update {
+					if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(string(want), got.String()); d != "" {
+					t.Errorf("-want +got; go test -run TestTranscripts -update rewrites it:\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+// transcribe runs an operation (nil: none; the stack has just started) and writes down what it did.
+func (s *stack) transcribe(w *strings.Builder, title string, op kernel.Operation) {
+	outcome := "done"
+	filesBefore := s.files.Locations()
+	if op != nil {
+		s.batches = nil
+		title = op.Plan().Op
+		request, err := kernel.Encode(op)
+		if err != nil {
+			s.Fatal(err)
+		}
+		fmt.Fprintf(w, "## %s\n%s\nlocks  %v\n", title, requestOf(request), op.Plan().Locks)
+		if err := s.do(op); err != nil {
+			outcome = fmt.Sprintf("refused: %v", err)
+		} else if result := resultOf(op); result != "" {
+			outcome += " " + result
+		}
+	} else {
+		fmt.Fprintf(w, "## %s\n", title)
+	}
+	for _, b := range s.batches {
+		fmt.Fprintf(w, "batch  %s touches %d records\n", b.ID, touched(b.Conds, b.Writes))
+		for _, c := range b.Conds {
+			fmt.Fprintf(w, "  if   %v\n", c)
+		}
+		for _, x := range b.Writes {
+			fmt.Fprintf(w, "  %v %s\n", x, x.Value)
+		}
+	}
+	for _, f := range s.files.Locations() {
+		if !strings.Contains(strings.Join(filesBefore, "\n")+"\n", f+"\n") {
+			fmt.Fprintf(w, "file   %s\n", f)
+		}
+	}
+	fmt.Fprintf(w, "%s\n\n", outcome)
+}
+
+// requestOf is the request in an encoded operation, with the documents in it
+// (which travel as bytes) shown as the JSON they are.
+func requestOf(encoded []byte) string {
+	_, request, _ := bytes.Cut(encoded, []byte(`"request":`))
+	request, _, _ = bytes.Cut(request, []byte(`,"result":`))
+	return document.ReplaceAllStringFunc(string(request), func(m string) string {
+		parts := document.FindStringSubmatch(m)
+		data, err := base64.StdEncoding.DecodeString(parts[2])
+		if err != nil {
+			panic(err)
+		}
+		return parts[1] + strings.Join(strings.Fields(string(data)), " ")
+	})
+}
+
+var document = regexp.MustCompile(`("(?:schema|requirements|updates)":)"([A-Za-z0-9+/=]*)"`)
+
+func resultOf(op kernel.Operation) string {
+	switch op := op.(type) {
+	case *catalog.CreateTable:
+		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
+	case *catalog.CommitTable:
+		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
+	case *catalog.LoadTable:
+		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
+	}
+	encoded, err := kernel.Encode(op)
+	if err != nil {
+		panic(err)
+	}
+	_, result, _ := bytes.Cut(encoded, []byte(`,"result":`))
+	return strings.TrimSuffix(string(result), "}}")
+}
