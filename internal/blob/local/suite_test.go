@@ -1,0 +1,15 @@
+package local
+
+import (
+	"testing"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/blob/blobtest"
+)
+
+func TestSuite(t *testing.T) {
+	blobtest.Run(t, func(t *testing.T) blobtest.Subject {
+		s := New()
+		return blobtest.Subject{Store: s, Roots: s, NewRoot: func() string { return blob.DirURI(tempDir(t)) }}
+	})
+}

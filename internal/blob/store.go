@@ -1,0 +1,82 @@
+package blob
+
+import (
+	"context"
+	"errors"
+)
+
+// MarkPrefix begins the name of the file that says which warehouse lives in a
+// root; the warehouse's id ends it. Stores refuse it in the name of any other file, so
+// that no client can read, forge or delete a marker by choosing a location.
+const MarkPrefix = ".landfast-warehouse-"
+
+// Errors of a Store. They are wrapped with the operation and the location.
+// A [*LocationError] comes before any file is touched, except that one which
+// wraps ErrOutside may also come from a symbolic link met on the way.
+var (
+	// ErrNotFound says that nothing has this location, or that a parent of it is not a directory.
+	// It is never the answer where the root itself is missing: an unmounted volume has lost no table.
+	ErrNotFound = errors.New("blob: no such file")
+	// ErrExists says that the location is taken; its bytes are as they were.
+	ErrExists = errors.New("blob: the file exists already")
+	// ErrTooLarge says that the file has more bytes than the caller's limit.
+	ErrTooLarge = errors.New("blob: the file is larger than allowed")
+	// ErrNotRegular says that a directory, pipe, socket or device has this location.
+	ErrNotRegular = errors.New("blob: not a regular file")
+	// ErrFull says that the disk, or this user's share of it, has no room left. Trying again at once will fail too.
+	ErrFull = errors.New("blob: no space left")
+	// ErrOutside says that the location is in no root of the scope, or that a symbolic link leads out of its root.
+	ErrOutside = errors.New("blob: outside the warehouse's roots")
+)
+
+// ErrMarkMissing is that of Roots for a root without the marker of a warehouse: most
+// often a volume that is not mounted, or the wrong one.
+var ErrMarkMissing = errors.New("blob: the root has no marker of this warehouse")
+
+// Store holds files that are written once, read many times and at last deleted.
+//
+// Its methods block on I/O, do not retry, and may be called by any number of
+// goroutines. A context that is done stops a call at its next step; a single
+// read, write or sync of the operating system is not interrupted. Locations may
+// be given in any spelling that Normalize accepts. Every error that is not
+// listed for a method means that the file could not be reached, and says why.
+type Store interface {
+	// Read returns all bytes of the file, which belong to the caller.
+	// A file of more than limit bytes is ErrTooLarge, whatever size it claims to have.
+	// Errors: *LocationError, ErrOutside, ErrNotFound, ErrNotRegular, ErrTooLarge.
+	Read(ctx context.Context, scope Scope, location string, limit int64) ([]byte, error)
+
+	// Create makes a file of these bytes, and the directories above it where they are missing.
+	// When it returns nil, file and name survive the loss of power. Of several calls for one location
+	// exactly one returns nil, the others ErrExists. An error leaves no file; directories may stay.
+	// The caller must not change data before Create returns.
+	// Errors: *LocationError, ErrOutside, ErrExists, ErrFull.
+	Create(ctx context.Context, scope Scope, location string, data []byte) error
+
+	// Delete removes the file; a missing file is no error. The directory stays, even empty. The loss of
+	// power may bring the file back: whoever must know that it is gone asks again after a restart.
+	// Errors: *LocationError, ErrOutside, ErrNotRegular.
+	Delete(ctx context.Context, scope Scope, location string) error
+
+	// Exists tells whether a regular file has this location, without opening it.
+	// Errors: *LocationError, ErrOutside, ErrNotRegular.
+	Exists(ctx context.Context, scope Scope, location string) (bool, error)
+}
+
+// Roots decides what may become a root, and keeps the markers that tie a root to one warehouse.
+// Calls block on I/O and may be made by any number of goroutines.
+type Roots interface {
+	// Resolve makes a Root of what a person wrote. A directory that is missing is created, durably.
+	// It is called once for each root, when it is accepted; the result is what is stored.
+	// Errors: *LocationError, or why there is no such directory.
+	Resolve(uri string) (Root, error)
+
+	// Mark leaves a file with the warehouse's id in the root. A root may bear the marks of several
+	// warehouses, and that of one which was never made, or is gone, does no harm.
+	// Errors: ErrFull.
+	Mark(ctx context.Context, root Root, id string) error
+
+	// CheckMark looks for the marker. Its errors name the remedy.
+	// Errors: ErrMarkMissing.
+	CheckMark(ctx context.Context, root Root, id string) error
+}
