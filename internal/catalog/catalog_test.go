@@ -429,11 +429,16 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// race runs operations at once, in many rounds and on both queues, and looks at each round's errors.
+// race runs operations at once, in many rounds, on both stores and both queues, and looks at each round's errors.
 func race(t *testing.T, rounds int, prepare func(s *stack, round int) []kernel.Operation, check func(s *stack, round int, errs []error)) {
-	for name, queue := range queues {
+	for name, s := range map[string]func(*testing.T) *stack{
+		"mem/queue":      func(t *testing.T) *stack { return newStack(t, queues["queue"]()) },
+		"mem/yes":        func(t *testing.T) *stack { return newStack(t, queues["yes"]()) },
+		"embedded/queue": func(t *testing.T) *stack { return newEmbeddedStack(t, queues["queue"]()) },
+		"embedded/yes":   func(t *testing.T) *stack { return newEmbeddedStack(t, queues["yes"]()) },
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStack(t, queue())
+			s := s(t)
 			s.must(createNamespace("ns"))
 			for round := range rounds {
 				ops := prepare(s, round)

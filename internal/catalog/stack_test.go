@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/lock/locktest"
 	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/embedded"
 	"github.com/landfast/landfast/internal/store/mem"
 )
 
@@ -46,17 +48,40 @@ var queues = map[string]func() lock.Locker{
 }
 
 func newStack(t *testing.T, queue lock.Locker) *stack {
-	s := &stack{T: t, store: mem.New(), files: &kerneltest.Files{}, clock: time.UnixMilli(1_700_000_000_000)}
+	s := &stack{T: t, store: mem.New()}
 	s.store.Fault = func(b store.Batch) mem.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.batches = append(s.batches, b)
 		return mem.Fault{}
 	}
+	s.start(s.store, queue, func() string { return fmt.Sprintf("batch-%d", s.next()) })
+	return s
+}
+
+// newEmbeddedStack keeps its records in SQLite: what stack.store shows is empty.
+func newEmbeddedStack(t *testing.T, queue lock.Locker) *stack {
+	db, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &stack{T: t, store: mem.New()}
+	s.start(db, queue, nil)
+	return s
+}
+
+func (s *stack) start(db store.Atomic, queue lock.Locker, newBatchID func() string) {
+	s.files = &kerneltest.Files{}
+	s.clock = time.UnixMilli(1_700_000_000_000)
 	s.direct = kernel.New(kernel.Options{
-		Store: s.store, Files: s.files, Queue: queue, CheckPurity: true, Limit: 20 * time.Second,
+		Store: db, Files: s.files, Queue: queue, CheckPurity: true, Limit: 20 * time.Second,
 		NewID:      func() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", s.next()) },
-		NewBatchID: func() string { return fmt.Sprintf("batch-%d", s.next()) },
+		NewBatchID: newBatchID,
 		Now: func() time.Time {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -66,7 +91,6 @@ func newStack(t *testing.T, queue lock.Locker) *stack {
 	})
 	s.runner = kerneltest.RoundTrip{Registry: catalog.Operations, Runner: s.direct}
 	s.must(&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: blob.Root{URI: "file:///w/main", Dir: "/w/main"}}})
-	return s
 }
 
 // newPlainStack is a stack with a namespace `ns` and the local queue.

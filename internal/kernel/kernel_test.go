@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/embedded"
 	"github.com/landfast/landfast/internal/store/mem"
 )
 
@@ -25,6 +27,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestKernel(t *testing.T) {
 	kerneltest.Run(t, func(*testing.T) kerneltest.Env {
 		return kerneltest.Env{Store: mem.New(), Queue: local.New(local.Options{})}
+	})
+}
+
+func TestKernelOnEmbedded(t *testing.T) {
+	kerneltest.Run(t, func(t *testing.T) kerneltest.Env {
+		s, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return kerneltest.Env{Store: s, Queue: local.New(local.Options{})}
 	})
 }
 
