@@ -44,3 +44,19 @@ func UnmarshalClosed(data []byte, v any) error {
 func Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, writeOptions)
 }
+
+// Normalize is a copy of the strictly valid JSON value in data without white
+// space between tokens and with strings in their shortest form. Numbers keep
+// their digits, members their order. Encoders rewrite the values that they embed
+// in about this way; what was normalized before comes through them unchanged, or
+// is the same again when it is normalized behind them.
+func Normalize(data []byte) ([]byte, error) {
+	if err := Validate(data); err != nil {
+		return nil, err // It knows the place better than the formatter.
+	}
+	out, err := jsontext.AppendFormat(make([]byte, 0, len(data)), data)
+	if err != nil {
+		return nil, describe(err)
+	}
+	return out, nil
+}

@@ -35,14 +35,20 @@ type Error struct {
 const pointerMax = 200
 
 func (e *Error) Error() string {
-	if e.Pointer == "" {
-		return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
-	}
 	pointer := e.Pointer
 	if len(pointer) > pointerMax {
 		pointer = strings.ToValidUTF8(pointer[:pointerMax], "") + "..."
 	}
-	return fmt.Sprintf("invalid JSON at %s (byte %d): %s", pointer, e.Offset, e.Reason)
+	switch {
+	case e.Err != nil && pointer == "":
+		return e.Reason
+	case e.Err != nil:
+		return pointer + ": " + e.Reason
+	case pointer == "":
+		return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
+	default:
+		return fmt.Sprintf("invalid JSON at %s (byte %d): %s", pointer, e.Offset, e.Reason)
+	}
 }
 
 func (e *Error) Unwrap() error { return e.Err }

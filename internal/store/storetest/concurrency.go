@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,7 @@ func testLostUpdates(h *harness) {
 						h.Errorf("read %q: %v", r.Value, err)
 						return
 					}
+					runtime.Gosched() // so that others read the same
 					err = h.apply(batch(conds(store.Is(k, r.Version)), put(k, "i", strconv.Itoa(n+1))))
 					if err == nil {
 						break
@@ -227,6 +229,8 @@ func testReadersOrder(h *harness) {
 	h.mustApply(batch(conds(store.Is(a, store.Absent), store.Is(b, store.Absent)), put(a, "a", "0"), put(b, "b", "0")))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer close(done)
 	for range 3 {
 		readers.Go(func() {
 			last := 0
@@ -256,6 +260,4 @@ func testReadersOrder(h *harness) {
 		n := strconv.Itoa(i)
 		h.mustApply(batch(conds(store.Is(a, h.get(a).Version), store.Is(b, h.get(b).Version)), put(a, "a", n), put(b, "b", n)))
 	}
-	close(done)
-	readers.Wait()
 }

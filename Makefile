@@ -1,0 +1,66 @@
+# Landfast. `make help` lists the targets.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
+
+# Every platform that is built; all of them from one machine, because there is no cgo.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+# Arguments of `make serve`, such as ARGS="--listen 127.0.0.1:9000".
+ARGS ?=
+# Rounds of `make faults`.
+ROUNDS ?= 20
+
+.DEFAULT_GOAL := build
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/landfast for this machine
+	@mkdir -p bin
+	$(BUILD) -o bin/landfast$(shell go env GOEXE) ./cmd/landfast
+
+.PHONY: serve
+serve: build ## Build and start the catalog; its state is ./landfast-data
+	@exec bin/landfast$(shell go env GOEXE) serve $(ARGS)
+
+.PHONY: test
+test: ## Vet, and run every test with the race detector
+	go vet ./...
+	go test -race -timeout 15m ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint, built in a cache outside the checkout
+	@scripts/lint
+
+.PHONY: conformance
+conformance: ## Run the official kit and PyIceberg against a real server
+	@scripts/conformance
+
+.PHONY: bench
+bench: ## Measure figures, each beside a floor measured in the same run
+	go run ./test/bench $(ARGS)
+
+.PHONY: faults
+faults: ## Kill the server in the middle of 16 writers, ROUNDS times
+	go test -count=1 -timeout 60m ./test/crash -args -rounds $(ROUNDS)
+
+.PHONY: generate
+generate: ## Write the files that are made from the code; look at what changed
+	go test ./internal/config ./internal/rest -update
+
+.PHONY: build-all
+build-all: ## Build dist/landfast-OS-ARCH for every platform
+	@mkdir -p dist
+	@set -e; for p in $(PLATFORMS); do \
+		os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os != windows ] || ext=.exe; \
+		echo "dist/landfast-$$os-$$arch$$ext"; \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o dist/landfast-$$os-$$arch$$ext ./cmd/landfast; \
+	done
+
+.PHONY: clean
+clean: ## Delete what was built; the data directory stays
+	rm -rf bin dist

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/landfast/landfast/internal/blob"
+)
+
+// Bounds of the settings that have any. A request that may take longer than an
+// hour is a mistake, and so is a body that would not fit in memory.
+const (
+	requestTimeoutMin, requestTimeoutMax   = 100 * time.Millisecond, time.Hour
+	shutdownTimeoutMin, shutdownTimeoutMax = 0, time.Hour
+	maxBodyMin, maxBodyMax                 = 1 << 10, 1 << 30
+)
+
+// check finds what is wrong with values that are well formed. Each problem has
+// its key; Load adds where it came from.
+func (c Config) check() (wrong []*Error) {
+	add := func(key, remedy, format string, args ...any) {
+		wrong = append(wrong, &Error{Key: key, Problem: fmt.Sprintf(format, args...), Remedy: remedy})
+	}
+	if c.Data == "" {
+		add("data", "name a directory", "it is empty")
+	}
+	if problem := checkListen(c.Listen); problem != "" {
+		add("listen", "write host:port, such as 127.0.0.1:8181, or [::1]:8181", "%q: %s", c.Listen, problem)
+	} else if !c.Loopback() && !c.Insecure {
+		add("listen", "listen on 127.0.0.1, or add --insecure if everybody who reaches this address may change every table",
+			"other machines can reach %s, and there is no authentication yet", c.Listen)
+	}
+	if d := c.RequestTimeout; d < requestTimeoutMin || d > requestTimeoutMax {
+		add("request_timeout", "choose one in between", "%v is not from %v to %v", d, requestTimeoutMin, requestTimeoutMax)
+	}
+	if d := c.ShutdownTimeout; d < shutdownTimeoutMin || d > shutdownTimeoutMax {
+		add("shutdown_timeout", "choose one in between", "%v is not from 0s to %v", d, shutdownTimeoutMax)
+	}
+	if n := c.MaxBodyBytes; n < maxBodyMin || n > maxBodyMax {
+		add("max_body_bytes", "choose a size in between", "%d bytes are not from 1KiB to 1GiB", n)
+	}
+	if l := c.Warehouse.Main.Location; l != "" {
+		normal, err := blob.Normalize(l)
+		if bad, ok := errors.AsType[*blob.LocationError](err); ok {
+			add("warehouse.main.location", bad.Remedy, "%q: %s", l, bad.Problem)
+		} else if !strings.HasPrefix(normal, "file:") {
+			add("warehouse.main.location", "write a URI such as file:///srv/lake", "%q is not on this machine's file system, which is all that this version can use", l)
+		}
+	}
+	return wrong
+}
+
+func checkListen(listen string) (problem string) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "it is not host:port"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Sprintf("%q is not a port from 0 to 65535", port)
+	} else if strconv.FormatUint(n, 10) != port {
+		return fmt.Sprintf("port %q is not written plainly", port)
+	}
+	if strings.ContainsAny(host, " /@") {
+		return fmt.Sprintf("%q is not a host", host)
+	}
+	return ""
+}
+
+// Loopback tells whether only this machine can reach the address. A name other
+// than localhost could lead anywhere.
+func (c Config) Loopback() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

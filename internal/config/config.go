@@ -1,0 +1,55 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config is one complete set of settings. Each field is described where its key
+// is, in the table of keys.
+type Config struct {
+	Data            string
+	Listen          string // host:port; an empty host is every interface
+	Insecure        bool
+	Store           string
+	Coordination    string
+	RequestTimeout  time.Duration
+	ShutdownTimeout time.Duration
+	MaxBodyBytes    int64
+	Log             Log
+	Warehouse       Warehouse
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  slog.Level
+	Format string // LogText or LogJSON
+}
+
+// The formats of a log.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// Warehouse is what can be said about warehouses before there are any.
+type Warehouse struct {
+	Main MainWarehouse
+}
+
+// MainWarehouse is the warehouse that a new catalog begins with.
+type MainWarehouse struct {
+	// Location is a file: URI, as it was written; empty: warehouses/main in the data directory.
+	Location string
+}
+
+// Default is the configuration of somebody who said nothing. It is valid.
+func Default() Config {
+	var c Config
+	for _, k := range Keys {
+		if err := k.bind(&c).Set(k.Default); err != nil {
+			panic("config: default of " + k.Name + ": " + err.Error())
+		}
+	}
+	return c
+}

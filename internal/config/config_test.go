@@ -1,0 +1,289 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the generated files instead of comparing them")
+
+// TestDefaultIsValid holds the table of keys to its own rules.
+func TestDefaultIsValid(t *testing.T) {
+	got, warnings, err := Load(Sources{})
+	if err != nil || len(warnings) != 0 {
+		t.Fatalf("warnings %v, error %v", warnings, err)
+	}
+	want := Config{
+		Data: "landfast-data", Listen: "127.0.0.1:8181", Store: "embedded", Coordination: "local",
+		RequestTimeout: time.Minute, ShutdownTimeout: 30 * time.Second, MaxBodyBytes: 64 << 20,
+		Log: Log{Format: LogText},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNamesAreUnique: no two keys share a name in any of the places they have one.
+func TestNamesAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for _, e := range clientEnv {
+		seen[e] = "a client's variable"
+	}
+	for _, k := range Keys {
+		for _, name := range []string{k.Name, k.Env(), "--" + k.Flag()} {
+			if other, ok := seen[name]; ok {
+				t.Errorf("%s is of %s and of %s", name, other, k.Name)
+			}
+			seen[name] = k.Name
+		}
+		if isSection(k.Name) {
+			t.Errorf("%s is a key and a section", k.Name)
+		}
+	}
+}
+
+// TestEveryFieldHasAKey sets every key to another value and expects every field to change.
+func TestEveryFieldHasAKey(t *testing.T) {
+	others := map[string]string{
+		"data": "/srv/x", "listen": "[::1]:0", "insecure": "true", "store": "embedded", "coordination": "local",
+		"request_timeout": "1m30s", "shutdown_timeout": "0s", "max_body_bytes": "3KiB",
+		"log.level": "warn", "log.format": "json", "warehouse.main.location": "file:///srv/lake",
+	}
+	fixed := []string{"store", "coordination"} // there is no other value yet
+	for _, k := range Keys {
+		v, ok := others[k.Name]
+		if !ok {
+			t.Errorf("%s: this test has no value for it", k.Name)
+			continue
+		}
+		c, _, err := Load(Sources{Flags: map[string]string{k.Flag(): v}})
+		if err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		if got := k.bind(&c).String(); got != v {
+			t.Errorf("%s: %q was read as %q", k.Name, v, got)
+		}
+		if same := cmp.Equal(c, Default()); same != slices.Contains(fixed, k.Name) {
+			t.Errorf("%s: configuration is the default: %v", k.Name, same)
+		}
+	}
+}
+
+// TestPrecedence: flags win over the environment, which wins over the file, which wins over the defaults.
+func TestPrecedence(t *testing.T) {
+	file := write(t, "listen: 127.0.0.1:1\nrequest_timeout: 1s\nshutdown_timeout: 1s\nlog:\n  level: warn\n")
+	got, _, err := Load(Sources{
+		File:  file,
+		Env:   []string{"LANDFAST_LISTEN=127.0.0.1:2", "LANDFAST_REQUEST_TIMEOUT=2s", "LANDFAST_LOG_LEVEL=", "HOME=/root"},
+		Flags: map[string]string{"listen": "127.0.0.1:3"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Listen, want.RequestTimeout, want.ShutdownTimeout, want.Log.Level = "127.0.0.1:3", 2*time.Second, time.Second, 4
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFiles reads each file of testdata and compares what is said about it, or what it sets.
+func TestFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			var got strings.Builder
+			c, _, err := Load(Sources{File: file})
+			if err != nil {
+				for _, line := range strings.Split(err.Error(), "\n") {
+					fmt.Fprintln(&got, strings.TrimPrefix(line, "testdata/"))
+				}
+			} else {
+				base := Default()
+				for _, k := range Keys {
+					if v := k.bind(&c).String(); v != k.bind(&base).String() {
+						fmt.Fprintf(&got, "%s = %s\n", k.Name, v)
+					}
+				}
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", got.String())
+		})
+	}
+}
+
+func TestUnknownVariableWarns(t *testing.T) {
+	_, warnings, err := Load(Sources{Env: []string{
+		"LANDFAST_LISTN=x", "LANDFAST_URL=http://127.0.0.1:1", "LANDFAST_CACHE=/tmp/x", "LANDFAST_ZZZZZZZZZZ=1", "LANDFASTER=1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"LANDFAST_LISTN: no setting has this name; the variable has no effect; did you mean LANDFAST_LISTEN?",
+		"LANDFAST_ZZZZZZZZZZ: no setting has this name; the variable has no effect",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRefusedValues gives each key values that are wrong, and expects one error that names the flag.
+func TestRefusedValues(t *testing.T) {
+	values := map[string][]string{
+		"data":                    {""},
+		"listen":                  {"", "8181", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:080", "a b:1", "0.0.0.0:8181", ":8181", "[::]:1", "example:1"},
+		"insecure":                {"yes", "1", ""},
+		"store":                   {"postgres", "", "Embedded"},
+		"coordination":            {"ring"},
+		"request_timeout":         {"60", "0s", "-1s", "2h", "1 s", "99ms"},
+		"shutdown_timeout":        {"-1s", "61m", "x"},
+		"max_body_bytes":          {"0", "1023", "-1", "64MB", "64 MiB", "1.5GiB", "2GiB", "9223372036854775807GiB", "99999999999999999999", "0x400", "MiB", "+1024"},
+		"log.level":               {"trace", "INFO+1", ""},
+		"log.format":              {"logfmt"},
+		"warehouse.main.location": {"lake", "/srv/lake", "file:lake", "file:///srv/my%20lake", "s3://bucket/x", "file:///"},
+	}
+	for _, k := range Keys {
+		if len(values[k.Name]) == 0 {
+			t.Errorf("%s: this test has no values for it", k.Name)
+		}
+		for _, v := range values[k.Name] {
+			_, _, err := Load(Sources{Flags: map[string]string{k.Flag(): v}})
+			var bad *Error
+			if !errors.As(err, &bad) {
+				t.Errorf("--%s=%q: accepted (%v)", k.Flag(), v, err)
+				continue
+			}
+			if bad.Where != "--"+k.Flag() || bad.Problem == "" || bad.Remedy == "" {
+				t.Errorf("--%s=%q: %v", k.Flag(), v, err)
+			}
+		}
+	}
+}
+
+// TestAcceptedListen lists addresses that need no --insecure.
+func TestAcceptedListen(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", "127.9.9.9:65535", "localhost:8181", "[::1]:8181", "[::ffff:127.0.0.1]:1"} {
+		if _, _, err := Load(Sources{Flags: map[string]string{"listen": listen}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if c, _, err := Load(Sources{Flags: map[string]string{"listen": ":0", "insecure": "true"}}); err != nil || c.Loopback() {
+		t.Errorf("loopback %v, error %v", c.Loopback(), err)
+	}
+}
+
+func TestFileThatCannotBeRead(t *testing.T) {
+	_, _, err := Load(Sources{File: filepath.Join(t.TempDir(), "none.yaml")})
+	if err == nil || !strings.Contains(err.Error(), "none.yaml: the configuration cannot be read: no such file or directory; name a YAML file") {
+		t.Error(err)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"listen", "lisetn", 1}, {"listen", "listn", 1},
+		{"listen", "Listen", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"ca", "abc", 3},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// TestReference keeps docs/configuration.md as the code has it: go test ./internal/config -update.
+func TestReference(t *testing.T) {
+	golden(t, filepath.Join("..", "..", "docs", "configuration.md"), Reference())
+}
+
+// TestReferenceExampleIsDefault: the example in the reference can be pasted and changes nothing.
+func TestReferenceExampleIsDefault(t *testing.T) {
+	_, rest, ok := strings.Cut(Reference(), "```yaml\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatal("no example")
+	}
+	c, _, err := Load(Sources{File: write(t, example)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), c); diff != "" {
+		t.Error(diff)
+	}
+	for _, k := range Keys {
+		last := k.Name[strings.LastIndex(k.Name, ".")+1:]
+		if !strings.Contains(example, last+":") {
+			t.Errorf("the example lacks %s", k.Name)
+		}
+	}
+}
+
+// FuzzFile: no file makes Load panic, and every error is one line that begins with the file's name.
+func FuzzFile(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		given := map[string]setting{}
+		for _, err := range parseFile("f.yaml", data, given) {
+			if !strings.HasPrefix(err.Error(), "f.yaml") {
+				t.Errorf("%q: error %v", data, err)
+			}
+		}
+		for name := range maps.Keys(given) {
+			if _, ok := find(name); !ok {
+				t.Errorf("%q: unknown key %q was taken", data, name)
+			}
+		}
+	})
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "landfast.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// golden compares got with the file, or writes it with -update.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is out of date; run the test with -update and look at the change:\n%s", file, diff)
+	}
+}

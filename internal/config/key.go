@@ -1,0 +1,152 @@
+package config
+
+import (
+	"strings"
+)
+
+// Key describes one setting.
+type Key struct {
+	// Name is its path in the file: parts in snake_case, separated by dots.
+	Name string
+	// Type is how its values are written, in a word or two: for people.
+	Type string
+	// Placeholder stands for a value in the help of a flag.
+	Placeholder string
+	// Default is the value of somebody who said nothing, written as in the file.
+	Default string
+	// Doc is one sentence, and Detail whatever else must be known.
+	Doc, Detail string
+
+	// bind gives access to the key's field of c.
+	bind func(c *Config) value
+}
+
+// The types of values.
+const (
+	typeText     = "text"
+	typeBool     = "true or false"
+	typeDuration = "duration"
+	typeSize     = "size"
+)
+
+// Keys is the table of all settings, in the order in which they are documented.
+var Keys = []Key{
+	{
+		Name: "data", Type: typeText, Placeholder: "DIR", Default: "landfast-data",
+		Doc: "The data directory: where all state lives.",
+		Detail: "It is made when it is missing. A relative path starts at the working directory, also when it stands in a file. " +
+			"Its absolute path must be free of characters that a URI would escape, such as spaces, because paths of tables begin with it.",
+		bind: func(c *Config) value { return (*text)(&c.Data) },
+	},
+	{
+		Name: "listen", Type: "host:port", Placeholder: "HOST:PORT", Default: "127.0.0.1:8181",
+		Doc: "The address to serve.",
+		Detail: "Port 0 takes a free one and prints it. There is no authentication yet, so that an address other than " +
+			"of the loopback interface also needs `insecure`.",
+		bind: func(c *Config) value { return (*text)(&c.Listen) },
+	},
+	{
+		Name: "insecure", Type: typeBool, Default: "false",
+		Doc:  "Serve other machines without authentication: everybody who reaches the address may read, change and drop every table.",
+		bind: func(c *Config) value { return (*boolean)(&c.Insecure) },
+	},
+	{
+		Name: "store", Type: "one of: embedded", Placeholder: "KIND", Default: "embedded",
+		Doc:  "Where the catalog's records are kept: `embedded` is a file in the data directory.",
+		bind: func(c *Config) value { return choice{&c.Store, []string{"embedded"}} },
+	},
+	{
+		Name: "coordination", Type: "one of: local", Placeholder: "KIND", Default: "local",
+		Doc:  "Who orders those who want the same table: `local` is a queue in this process.",
+		bind: func(c *Config) value { return choice{&c.Coordination, []string{"local"}} },
+	},
+	{
+		Name: "request_timeout", Type: typeDuration, Placeholder: "DURATION", Default: "60s",
+		Doc:  "The time that one request may take, waiting in queues included.",
+		bind: func(c *Config) value { return (*duration)(&c.RequestTimeout) },
+	},
+	{
+		Name: "shutdown_timeout", Type: typeDuration, Placeholder: "DURATION", Default: "30s",
+		Doc:  "The time that running requests get to finish after SIGTERM or SIGINT.",
+		bind: func(c *Config) value { return (*duration)(&c.ShutdownTimeout) },
+	},
+	{
+		Name: "max_body_bytes", Type: typeSize, Placeholder: "SIZE", Default: "64MiB",
+		Doc:  "The largest body of a request, counted after decompression; a larger one is answered with 413.",
+		bind: func(c *Config) value { return (*size)(&c.MaxBodyBytes) },
+	},
+	{
+		Name: "log.level", Type: "one of: debug, info, warn, error", Placeholder: "LEVEL", Default: "info",
+		Doc:    "The least severe level that is logged.",
+		Detail: "Each request is one line: a read that succeeded at debug, a write that succeeded and a refusal at info, a failure and a slow request at warn.",
+		bind:   func(c *Config) value { return (*level)(&c.Log.Level) },
+	},
+	{
+		Name: "log.format", Type: "one of: text, json", Placeholder: "FORMAT", Default: LogText,
+		Doc:  "How a line of the log, which goes to standard error, is written.",
+		bind: func(c *Config) value { return choice{&c.Log.Format, []string{LogText, LogJSON}} },
+	},
+	{
+		Name: "warehouse.main.location", Type: "file: URI", Placeholder: "URI", Default: "",
+		Doc: "The root of the warehouse `main`, as in `file:///srv/lake`.",
+		Detail: "Default: `warehouses/main` in the data directory. It is read once, when the data directory is new; " +
+			"afterwards it has no effect.",
+		bind: func(c *Config) value { return (*text)(&c.Warehouse.Main.Location) },
+	},
+}
+
+// Env is the key's environment variable.
+func (k Key) Env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+}
+
+// Flag is the key's flag, without its dashes.
+func (k Key) Flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(k.Name) }
+
+// IsBool tells whether the key's flag may stand without a value.
+func (k Key) IsBool() bool { return k.Type == typeBool }
+
+// find is the key of that name.
+func find(name string) (Key, bool) {
+	for _, k := range Keys {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// nearest is the candidate that the name was most probably meant to be, or "" when none resembles it.
+func nearest(name string, candidates []string) string {
+	best, least := "", 1+len(name)/2
+	for _, c := range candidates {
+		if d := distance(name, c); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes to insert, delete or replace, or pairs of neighbours to swap, that turn a into b.
+func distance(a, b string) int {
+	// Three rows of the table d[i][j], the distance of a[:i] and b[:j].
+	above2, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		above2, above, row = above, row, above2
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := 1
+			if a[i-1] == b[j-1] {
+				replace = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], above2[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

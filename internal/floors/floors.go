@@ -1,0 +1,63 @@
+package floors
+
+// Floors are the packages of the module from the ground up, by their path below
+// it. A package imports only packages of lower floors; those of one floor do not
+// know each other.
+var Floors = [][]string{
+	// Pure vocabularies: no I/O, no clock, no goroutine.
+	{"internal/key", "internal/rawjson"},
+	{"internal/schema", "internal/blob"},
+	{"internal/tablemeta", "internal/store", "internal/lock"},
+
+	// Suites, and the implementations that run them.
+	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest"},
+	{"internal/blob/local", "internal/store/mem", "internal/store/embedded", "internal/lock/local"},
+
+	// What runs operations, and the operations.
+	{"internal/kernel"},
+	{"internal/kernel/kerneltest"},
+	{"internal/catalog"},
+
+	// What the outside sees.
+	{"internal/rest", "internal/config"},
+	{"internal/server"},
+	{"cmd/landfast"},
+
+	// Beside the house: nothing imports these.
+	{"internal/floors", "test/bench", "test/crash"},
+}
+
+// Concrete are the packages that hold a mode: one of several ways to keep a promise
+// that an interface makes. Only the packages of Wiring import them, and tests.
+var Concrete = []string{
+	"internal/blob/local", "internal/store/mem", "internal/store/embedded", "internal/lock/local",
+}
+
+// Wiring are the packages that choose modes.
+var Wiring = []string{"internal/server", "test/bench"}
+
+// Suites hold tests of contracts. Only tests and other suites import them.
+var Suites = []string{
+	"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest", "internal/kernel/kerneltest",
+}
+
+// Modules are the third-party modules that the program is built from, and who may
+// import each. A module that is used in one place can be replaced there.
+var Modules = map[string][]string{
+	"github.com/alecthomas/kong":          {"cmd/landfast"},
+	"github.com/go-json-experiment/json":  {"internal/rawjson"},
+	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
+	"github.com/klauspost/compress":       {"internal/tablemeta"},
+	"github.com/prometheus/client_golang": {"internal/server"},
+	"go.yaml.in/yaml/v3":                  {"internal/config"},
+	"golang.org/x/sync":                   {"internal/kernel"},
+	"golang.org/x/sys":                    {"internal/blob/local", "internal/server"},
+	"modernc.org/sqlite":                  {"internal/store/embedded"},
+}
+
+// TestModules are the third-party modules that any test file and any suite may import.
+var TestModules = []string{
+	"github.com/cespare/xxhash/v2", "github.com/google/go-cmp", "github.com/google/uuid", "github.com/klauspost/compress",
+	"github.com/prometheus/client_golang", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "golang.org/x/sync",
+	"golang.org/x/sys", "pgregory.net/rapid",
+}

@@ -1,0 +1,179 @@
+package rest
+
+import (
+	"strings"
+
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/rawjson"
+)
+
+// What requests hold. A member that must be there is a pointer or raw JSON, so
+// that its absence shows; null is the same as absent.
+
+type createNamespaceBody struct {
+	Namespace  *names     `json:"namespace"`
+	Properties properties `json:"properties"`
+}
+
+func (b *createNamespaceBody) missing() []string {
+	return absent(b.Namespace == nil, "namespace")
+}
+
+type updatePropertiesBody struct {
+	Removals names      `json:"removals"`
+	Updates  properties `json:"updates"`
+}
+
+func (b *updatePropertiesBody) missing() []string { return nil }
+
+type createTableBody struct {
+	Name          *string     `json:"name"`
+	Location      string      `json:"location"`
+	Schema        rawjson.Raw `json:"schema"`
+	PartitionSpec rawjson.Raw `json:"partition-spec"`
+	WriteOrder    rawjson.Raw `json:"write-order"`
+	StageCreate   bool        `json:"stage-create"`
+	Properties    properties  `json:"properties"`
+}
+
+func (b *createTableBody) missing() []string {
+	return append(absent(b.Name == nil, "name"), absent(isNull(b.Schema), "schema")...)
+}
+
+type commitTableBody struct {
+	Identifier   *identBody  `json:"identifier"`
+	Requirements rawjson.Raw `json:"requirements"`
+	Updates      rawjson.Raw `json:"updates"`
+}
+
+func (b *commitTableBody) missing() []string {
+	list := append(absent(isNull(b.Requirements), "requirements"), absent(isNull(b.Updates), "updates")...)
+	return append(list, b.Identifier.missingIn("identifier", false)...)
+}
+
+type registerTableBody struct {
+	Name             *string `json:"name"`
+	MetadataLocation *string `json:"metadata-location"`
+	Overwrite        bool    `json:"overwrite"`
+}
+
+func (b *registerTableBody) missing() []string {
+	return append(absent(b.Name == nil, "name"), absent(b.MetadataLocation == nil, "metadata-location")...)
+}
+
+type renameTableBody struct {
+	Source      *identBody `json:"source"`
+	Destination *identBody `json:"destination"`
+}
+
+func (b *renameTableBody) missing() []string {
+	return append(b.Source.missingIn("source", true), b.Destination.missingIn("destination", true)...)
+}
+
+type identBody struct {
+	Namespace *names  `json:"namespace"`
+	Name      *string `json:"name"`
+}
+
+// ident must be called only where nothing is missing.
+func (b *identBody) ident() catalog.Ident {
+	return catalog.Ident{Namespace: *b.Namespace, Name: *b.Name}
+}
+
+func (b *identBody) missingIn(member string, required bool) []string {
+	if b == nil {
+		return absent(required, member)
+	}
+	return append(absent(b.Namespace == nil, member+".namespace"), absent(b.Name == nil, member+".name")...)
+}
+
+type reportMetricsBody struct {
+	ReportType *string `json:"report-type"`
+}
+
+func (b *reportMetricsBody) missing() []string {
+	return absent(b.ReportType == nil, "report-type")
+}
+
+type createWarehouseBody struct {
+	Name             *string    `json:"name"`
+	Location         string     `json:"location"`
+	AllowedLocations names      `json:"allowed-locations"`
+	Properties       properties `json:"properties"`
+}
+
+// createWarehouseMembers are all that the body may have.
+var createWarehouseMembers = []string{"name", "location", "allowed-locations", "properties"}
+
+func (b *createWarehouseBody) missing() []string {
+	return absent(b.Name == nil, "name")
+}
+
+// absent is the list of one name, or of none.
+func absent(is bool, name string) []string {
+	if is {
+		return []string{name}
+	}
+	return nil
+}
+
+func isNull(v rawjson.Raw) bool { return len(v) == 0 || string(v) == "null" }
+
+// orNil drops a raw member that is null.
+func orNil(v rawjson.Raw) []byte {
+	if isNull(v) {
+		return nil
+	}
+	return v
+}
+
+// properties are strings by name. Unlike a plain map they do not take null for an
+// empty string.
+type properties map[string]string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *properties) UnmarshalJSON(data []byte) error {
+	var values map[string]*string
+	if err := rawjson.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	*p = nil
+	if values != nil {
+		*p = make(properties, len(values))
+	}
+	for name, v := range values {
+		if v == nil {
+			return nullString("/" + escapePointer(name))
+		}
+		(*p)[name] = *v
+	}
+	return nil
+}
+
+// names are strings in order, none of them null.
+type names []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *names) UnmarshalJSON(data []byte) error {
+	var values []*string
+	if err := rawjson.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	*n = make(names, 0, len(values))
+	for i, v := range values {
+		if v == nil {
+			return nullString("/" + string(rawjson.AppendInt(nil, int64(i))))
+		}
+		*n = append(*n, *v)
+	}
+	return nil
+}
+
+func nullString(pointer string) error {
+	return &rawjson.Error{Pointer: pointer, Reason: "expected a string, found null"}
+}
+
+// escapePointer is a name as a JSON pointer (RFC 6901) holds it.
+func escapePointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

@@ -1,0 +1,203 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/lock"
+)
+
+// RequestIDHeader carries the id of a request. One that a client or a wrapper set
+// is kept; every answer repeats it.
+const RequestIDHeader = "X-Request-Id"
+
+// Options are what a Handler is made of. Runner, Files, Roots and WarehouseRoot are required.
+type Options struct {
+	// Runner runs every operation.
+	Runner kernel.Runner
+	// Files deletes the files of a table that was dropped with purge.
+	Files catalog.Deleter
+	// Roots resolves and marks the roots of new warehouses.
+	Roots blob.Roots
+	// WarehouseRoot is the location of a new warehouse that names none: a URI.
+	WarehouseRoot func(name string) string
+	// RequestTimeout bounds a request from its first byte to its answer. Default 60 s.
+	RequestTimeout time.Duration
+	// MaxBodyBytes bounds a request body as it was sent, and what a gzip body
+	// decompresses to. Default 64 MiB.
+	MaxBodyBytes int64
+	// Log gets the causes that clients are not shown. Default slog.Default().
+	Log *slog.Logger
+}
+
+// Handler serves /v1/... and /management/v1/.... It is safe for concurrent use
+// and starts no goroutines.
+//
+// It sets the Pattern of the very request it is given to the route's method and
+// template, and leaves it empty where no route matches: a wrapper reads there
+// what to count the request as, without the names that clients chose.
+type Handler struct {
+	opt       Options
+	router    *router
+	endpoints []string
+	newID     func() string // of requests and warehouses
+}
+
+var _ http.Handler = (*Handler)(nil)
+
+// New makes a handler. It panics when a required option is missing.
+func New(opt Options) *Handler {
+	if opt.Runner == nil || opt.Files == nil || opt.Roots == nil || opt.WarehouseRoot == nil {
+		panic("rest: Runner, Files, Roots and WarehouseRoot are required")
+	}
+	if opt.RequestTimeout <= 0 {
+		opt.RequestTimeout = time.Minute
+	}
+	if opt.MaxBodyBytes <= 0 {
+		opt.MaxBodyBytes = 64 << 20
+	}
+	if opt.Log == nil {
+		opt.Log = slog.Default()
+	}
+	return &Handler{
+		opt:       opt,
+		router:    newRouter(routes),
+		endpoints: endpoints(routes),
+		newID:     uuid.NewString,
+	}
+}
+
+// Endpoints is what /v1/config advertises: every route of the catalog, and
+// nothing else. The caller must not change it.
+func (h *Handler) Endpoints() []string { return h.endpoints }
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), h.opt.RequestTimeout)
+	defer cancel()
+	c := &call{h: h, ctx: ctx, w: w, r: r, id: r.Header.Get(RequestIDHeader)}
+	if !fitsLogLine(c.id) {
+		c.id = h.newID()
+	}
+	w.Header().Set(RequestIDHeader, c.id)
+	w.Header().Set("Cache-Control", "no-store")
+	defer c.recover()
+	if err := c.serve(); err != nil {
+		c.refuse(err)
+	}
+}
+
+// fitsLogLine tells whether a request id that came from outside may be logged and repeated.
+func fitsLogLine(id string) bool {
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= 128
+}
+
+// call is one request on its way through its handler. One goroutine uses it.
+type call struct {
+	h   *Handler
+	ctx context.Context // ends with the request's deadline, or when the client goes away
+	w   http.ResponseWriter
+	r   *http.Request
+	id  string
+
+	class    class // what the error table goes by; of the route, unless the body says more
+	path     pathValues
+	query    url.Values
+	answered bool
+}
+
+// serve routes the request and runs its handler.
+func (c *call) serve() error {
+	route, values, err := c.h.router.find(c.r.Method, rawPath(c.r.URL))
+	if route == nil {
+		if allowed, ok := allowedMethods(err); ok {
+			c.w.Header().Set("Allow", allowed)
+		}
+		return err
+	}
+	c.r.Pattern = route.pattern()
+	c.class = route.class
+	if err != nil {
+		return err
+	}
+	c.path = values
+	if c.query, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {
+		return refuse(errMalformed, "Cannot read the query of the URL: %v", err)
+	}
+	return route.handle(c)
+}
+
+// do runs an operation on behalf of the request.
+func (c *call) do(op kernel.Operation) error {
+	return c.h.opt.Runner.Do(c.owned(c.ctx, op.Plan().Op), op)
+}
+
+// owned is ctx with the request as the owner of the locks acquired under it.
+func (c *call) owned(ctx context.Context, op string) context.Context {
+	return lock.WithOwner(ctx, lock.Owner{Op: op, RequestID: c.id, Client: c.r.RemoteAddr})
+}
+
+// recover answers for a handler that panicked. Nothing is known about a change
+// that it was making, and the client is told so.
+func (c *call) recover() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	c.h.opt.Log.ErrorContext(c.ctx, "panic in a handler", "request", c.id, "route", c.r.Pattern,
+		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if !c.answered {
+		c.refuse(errPanic)
+	}
+}
+
+// mustExist refuses unless the warehouse, the namespace and the table that the
+// path names exist.
+func (c *call) mustExist() error {
+	switch {
+	case c.path.table != "":
+		return c.do(&catalog.TableExists{Request: catalog.TableExistsRequest{Warehouse: c.path.warehouse, Table: c.path.ident()}})
+	case len(c.path.namespace) > 0:
+		return c.do(&catalog.GetNamespace{Request: catalog.GetNamespaceRequest{Warehouse: c.path.warehouse, Levels: c.path.namespace}})
+	}
+	return c.do(&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: c.path.warehouse}})
+}
+
+// afterExistence is the refusal of a well-formed request for a fault that this
+// package found, unless what the path names does not exist: that comes first.
+func (c *call) afterExistence(fault error) error {
+	if err := c.mustExist(); err != nil {
+		return err
+	}
+	return fault
+}
+
+// parameter is a query parameter that may be given once.
+func (c *call) parameter(name string) (value string, given bool, err error) {
+	values := c.query[name]
+	if len(values) > 1 {
+		return "", true, refuse(catalog.ErrInvalid, "Invalid query: %s is given %d times", name, len(values))
+	}
+	if len(values) == 0 {
+		return "", false, nil
+	}
+	return values[0], true, nil
+}

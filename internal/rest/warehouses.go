@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+)
+
+// warehouseBody is a warehouse as the management API shows it.
+type warehouseBody struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name"`
+	Location         string            `json:"location"`
+	AllowedLocations []string          `json:"allowed-locations"`
+	Properties       map[string]string `json:"properties"`
+	CreatedAtMillis  int64             `json:"created-at-ms"`
+}
+
+func showWarehouse(w catalog.Warehouse) warehouseBody {
+	body := warehouseBody{
+		ID: w.ID, Name: w.Name, Location: w.Root.URI, Properties: w.Properties, CreatedAtMillis: w.CreatedAtMillis,
+	}
+	for _, root := range w.Allowed {
+		body.AllowedLocations = append(body.AllowedLocations, root.URI)
+	}
+	return body
+}
+
+type listWarehousesBody struct {
+	Warehouses    []warehouseBody `json:"warehouses"`
+	NextPageToken *string         `json:"next-page-token"`
+}
+
+func (c *call) listWarehouses() error {
+	page, err := c.page()
+	if err != nil {
+		return err
+	}
+	list := &catalog.ListWarehouses{Request: catalog.ListWarehousesRequest{Page: page}}
+	if err := c.do(list); err != nil {
+		return err
+	}
+	body := listWarehousesBody{NextPageToken: pageToken(list.Result.NextToken)}
+	for _, w := range list.Result.Warehouses {
+		body.Warehouses = append(body.Warehouses, showWarehouse(w))
+	}
+	return c.ok(body)
+}
+
+func (c *call) loadWarehouse() error {
+	get := &catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: c.path.warehouse}}
+	if err := c.do(get); err != nil {
+		return err
+	}
+	return c.ok(showWarehouse(get.Result))
+}
+
+// createWarehouse prepares the roots and then makes the warehouse, so that no
+// warehouse is ever seen whose root does not bear its mark. A mark for a name that
+// another request took meanwhile does no harm.
+func (c *call) createWarehouse() error {
+	var body createWarehouseBody
+	if err := c.decodeClosed(&body, createWarehouseMembers...); err != nil {
+		return err
+	}
+	if err := catalog.CheckWarehouseName(*body.Name); err != nil {
+		return err
+	}
+	get := &catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: *body.Name}}
+	switch err := c.do(get); {
+	case err == nil:
+		return refuse(catalog.ErrAlreadyExists, "Warehouse already exists: %s", *body.Name)
+	case !errors.Is(err, catalog.ErrNoSuchWarehouse):
+		return err
+	}
+	id := c.h.newID()
+	var allowed []blob.Root
+	for _, location := range body.AllowedLocations {
+		r, err := c.resolve(location)
+		if err != nil {
+			return err
+		}
+		allowed = append(allowed, r)
+	}
+	location := body.Location
+	if location == "" {
+		location = c.h.opt.WarehouseRoot(*body.Name)
+	}
+	root, err := c.resolve(location)
+	if err != nil {
+		return err
+	}
+	if err := c.h.opt.Roots.Mark(c.ctx, root, id); err != nil {
+		return unusable(location, err)
+	}
+	create := &catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+		ID: id, Name: *body.Name, Root: root, Allowed: allowed, Properties: body.Properties,
+	}}
+	if err := c.do(create); err != nil {
+		return err
+	}
+	return c.ok(showWarehouse(create.Result))
+}
+
+func (c *call) resolve(location string) (blob.Root, error) {
+	root, err := c.h.opt.Roots.Resolve(location)
+	if err != nil {
+		return blob.Root{}, unusable(location, err)
+	}
+	return root, nil
+}
+
+// unusable turns what is wrong with a root into a refusal. It is shown in full:
+// who makes warehouses chooses directories of the server, and must see what is
+// wrong with them.
+func unusable(location string, err error) error {
+	var bad *blob.LocationError
+	switch {
+	case errors.Is(err, blob.ErrFull), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &bad):
+		return refuse(catalog.ErrInvalid, "Invalid location: %v", err)
+	}
+	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v", location, err)
+}
+
+func (c *call) deleteWarehouse() error {
+	drop := &catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: c.path.warehouse}}
+	err := c.do(drop)
+	if errors.Is(err, catalog.ErrNotEmpty) {
+		return refuse(errWarehouseNotEmpty, "%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.done()
+}

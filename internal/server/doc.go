@@ -1,0 +1,25 @@
+// Package server wires a Landfast instance together, runs it and stops it. It is
+// the only package that names concrete modes: the embedded store, the local lock
+// table, files of this machine.
+//
+// [Run] starts from the bottom: the data directory and its lock, the store, the
+// queue, the kernel, the catalog's first records, the markers of the warehouses'
+// roots, and last the listener, so that whoever can connect is served. It stops
+// from the top: no new connections, the requests under way, the background work,
+// the queue, the store, the lock.
+//
+// The data directory holds
+//
+//	catalog.db   the records (with catalog.db-wal and -shm while a server runs)
+//	LOCK         held by the process that serves it; names that process
+//	VERSION      of this layout, and the id that the first warehouse was given
+//	warehouses/  the roots of warehouses that were created without a location
+//
+// What is promised: a directory has one server at a time; a directory of a newer
+// layout is refused and not touched; a signal loses no request that ends within
+// shutdown_timeout, and no acknowledged change ever.
+//
+// Caveats: nobody is authenticated, so an address beyond the loopback interface is
+// refused by package config unless it was asked for. /healthz, /readyz and
+// /metrics answer whoever reaches the address.
+package server

@@ -1,0 +1,326 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/landfast/landfast/internal/blob"
+	bloblocal "github.com/landfast/landfast/internal/blob/local"
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/config"
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+	locklocal "github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/rest"
+	"github.com/landfast/landfast/internal/store/embedded"
+)
+
+// Limits of the listener. What a request may take in all is configured.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 120 * time.Second
+	maxHeaderBytes    = 64 << 10
+	// writeGrace is the time to send an answer, after the request's own time, to a
+	// client that reads slowly.
+	writeGrace = time.Minute
+	// readyTimeout bounds the question of /readyz to the store.
+	readyTimeout = 2 * time.Second
+	// reclaimEvery is how often files that are dying are looked for; what a drop
+	// gives up is deleted at once, so these are left by failures.
+	reclaimEvery = 10 * time.Minute
+)
+
+// ErrCutOff: the server stopped, and requests were still running when their time was up.
+var ErrCutOff = errors.New("requests were cut off")
+
+// Options are what Run needs beside the configuration.
+type Options struct {
+	Config  config.Config // must be valid: from config.Load
+	Version string        // of the program
+	Screen  io.Writer     // gets the start screen, once, when the server is ready
+	Log     io.Writer     // gets the log
+	Warn    []string      // warnings about the configuration, for the log
+	Ready   func(url string)
+}
+
+// Run serves until ctx is done, then lets the running requests finish and returns
+// nil, or ErrCutOff where some did not within shutdown_timeout. Any other error
+// says why the server could not start or go on, and what to do. It blocks, and
+// leaves no goroutine behind, unless a request was cut off. A failed fsync of the
+// catalog ends the process, with a line in the log and status 1.
+func Run(ctx context.Context, o Options) error {
+	began := time.Now()
+	s, err := start(ctx, o)
+	if err != nil {
+		return err
+	}
+	s.log.Info("ready", "url", s.url, "data", s.dir.path, "version", o.Version, "took", time.Since(began).Round(time.Microsecond))
+	if o.Screen != nil {
+		if _, err := io.WriteString(o.Screen, s.screen(o.Version)); err != nil {
+			s.log.Warn("the start screen could not be written", "error", err)
+		}
+	}
+	if o.Ready != nil {
+		o.Ready(s.url)
+	}
+	return s.serve(ctx)
+}
+
+// server is one running instance, in the order in which it is started.
+type server struct {
+	config   config.Config
+	log      *slog.Logger
+	metrics  *metrics
+	dir      *dataDir
+	store    *embedded.Store
+	queue    *locklocal.Table
+	files    *bloblocal.Store
+	kernel   *kernel.Kernel
+	main     string // location of the warehouse main; empty: it was deleted
+	listener net.Listener
+	url      string
+	http     *http.Server
+
+	draining atomic.Bool
+}
+
+// start brings everything up, from the data directory to the listener. After an
+// error everything is down again.
+func start(ctx context.Context, o Options) (_ *server, err error) {
+	s := &server{config: o.Config, log: newLog(o.Log, o.Config.Log), metrics: newMetrics(o.Version)}
+	for _, w := range o.Warn {
+		s.log.Warn(w)
+	}
+	if s.dir, err = openDataDir(s.config.Data); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{Observe: s.metrics.committed, Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	s.queue = locklocal.New(locklocal.Options{Observe: s.metrics.queued})
+	s.files = bloblocal.New()
+	s.kernel = kernel.New(kernel.Options{
+		Store: s.store, Files: s.files, Queue: s.queue,
+		Limit: s.config.RequestTimeout, Observe: s.metrics.operation,
+	})
+	if err := s.bootstrap(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.checkWarehouses(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.listen(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// bootstrap makes the catalog's first records where there are none. The root of
+// main is marked before them: a mark without a catalog does no harm, a catalog
+// whose root bears no mark could not be told from an unmounted volume.
+func (s *server) bootstrap(ctx context.Context) error {
+	first, err := s.store.Get(ctx, key.ForCatalog())
+	if err != nil {
+		return fmt.Errorf("read the catalog: %w", err)
+	}
+	var root blob.Root
+	if !first.Exists() {
+		location := s.config.Warehouse.Main.Location
+		if location == "" {
+			location = s.dir.warehouseRoot(catalog.MainWarehouse)
+		}
+		if root, err = s.files.Resolve(location); err != nil {
+			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
+		}
+		if err = s.files.Mark(ctx, root, s.dir.mainID); err != nil {
+			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
+		}
+	}
+	op := &catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: s.dir.mainID, Root: root}}
+	if err := s.kernel.Do(ctx, op); err != nil {
+		return fmt.Errorf("open the catalog: %w", err)
+	}
+	if op.Result.Created {
+		s.log.Info("a new catalog", "data", s.dir.path, "warehouse", catalog.MainWarehouse, "location", root.URI)
+	}
+	return nil
+}
+
+// checkWarehouses looks for the marker of each warehouse's root. A warehouse that
+// lacks it is refused, request by request; the others are served.
+func (s *server) checkWarehouses(ctx context.Context) error {
+	list := &catalog.ListWarehouses{}
+	if err := s.kernel.Do(ctx, list); err != nil {
+		return fmt.Errorf("list the warehouses: %w", err)
+	}
+	for _, w := range list.Result.Warehouses {
+		if err := s.files.CheckMark(ctx, w.Root, w.ID); err != nil {
+			s.log.Error("a warehouse is not served until its root is put right", "warehouse", w.Name, "error", err)
+		}
+		if w.Name == catalog.MainWarehouse {
+			s.main = w.Root.URI
+		}
+	}
+	return nil
+}
+
+// listen binds the address and prepares the HTTP server.
+func (s *server) listen(ctx context.Context) (err error) {
+	var c net.ListenConfig
+	s.listener, err = c.Listen(ctx, "tcp", s.config.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; stop what uses the address, or choose another with --listen (port 0 takes a free one)", s.config.Listen, err)
+	}
+	s.url = urlOf(s.config.Listen, s.listener.Addr())
+	if err := s.dir.lock.describe(s.url); err != nil {
+		return err
+	}
+	api := rest.New(rest.Options{
+		Runner: s.kernel, Files: s.files, Roots: s.files, WarehouseRoot: s.dir.warehouseRoot,
+		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
+	})
+	s.http = &http.Server{
+		Handler:           &front{next: s.routes(api), metrics: s.metrics, log: s.log},
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		WriteTimeout:      s.config.RequestTimeout + writeGrace,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // of clients that hang up
+	}
+	return nil
+}
+
+// serve answers requests until ctx is done or the listener fails, then stops.
+func (s *server) serve(ctx context.Context) error {
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { s.reclaim(background) })
+	served := make(chan error, 1)
+	go func() { served <- s.http.Serve(s.listener) }()
+
+	var failed, cutOff error
+	select {
+	case failed = <-served:
+		s.log.Error("stopping: the listener failed", "error", failed)
+	case <-ctx.Done():
+		cutOff = s.drain(ctx)
+		<-served
+	}
+	stopBackground()
+	running.Wait()
+	closed := s.close()
+	s.log.Info("stopped")
+	return errors.Join(failed, cutOff, closed)
+}
+
+// drain lets the running requests finish.
+func (s *server) drain(ctx context.Context) error {
+	s.draining.Store(true)
+	s.log.Info("stopping: no new connections; running requests may finish", "within", s.config.ShutdownTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.ShutdownTimeout)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("%w: they took longer than shutdown_timeout (%v)", ErrCutOff, s.config.ShutdownTimeout), s.http.Close())
+	}
+	return nil
+}
+
+// close takes down what start brought up, as far as it came.
+func (s *server) close() error {
+	var errs []error
+	if s.listener != nil {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.queue != nil {
+		s.queue.Close()
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(append(errs, s.dir.close())...)
+}
+
+// reclaim deletes the files that are dying in each warehouse, now and every
+// reclaimEvery, until ctx is done. A failure leaves them for the next time.
+func (s *server) reclaim(ctx context.Context) {
+	tick := time.NewTicker(reclaimEvery)
+	defer tick.Stop()
+	for {
+		list := &catalog.ListWarehouses{}
+		if err := s.kernel.Do(ctx, list); err != nil && ctx.Err() == nil {
+			s.log.Warn("files of purged tables were not looked for", "error", err)
+		}
+		for _, w := range list.Result.Warehouses {
+			if err := catalog.ReclaimAll(ctx, s.kernel, s.files, w.Name); err != nil && ctx.Err() == nil {
+				s.log.Warn("files of purged tables are still there", "warehouse", w.Name, "error", err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// routes sends the server's own paths to their handlers and everything else to
+// the API. ServeMux would redirect some of the API's paths.
+func (s *server) routes(api http.Handler) http.Handler {
+	own := map[string]http.Handler{
+		"/healthz": http.HandlerFunc(s.healthz),
+		"/readyz":  http.HandlerFunc(s.readyz),
+		"/metrics": s.metrics.handler(),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, ok := own[r.URL.Path]
+		if !ok {
+			api.ServeHTTP(w, r)
+			return
+		}
+		r.Pattern = "GET " + r.URL.Path
+		w.Header().Set("Cache-Control", "no-store")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD are allowed here", http.StatusMethodNotAllowed)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// healthz tells that the process runs.
+func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintln(w, "ok")
+}
+
+// readyz tells whether requests are worth sending here.
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() {
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if _, err := s.store.Get(ctx, key.ForCatalog()); err != nil {
+		s.log.WarnContext(r.Context(), "not ready", "error", err)
+		http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}

@@ -1,0 +1,244 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
+)
+
+// Store is an open file. It is safe for concurrent use.
+type Store struct {
+	path    string
+	options Options
+	queue   *queue
+	readers chan *conn // those that are idle
+	writer  *writer
+	stopped chan struct{} // closed when the writer has answered its last request
+
+	close    sync.Once
+	closeErr error
+}
+
+var _ store.Atomic = (*Store)(nil)
+
+// opened holds the path of each file that this process has open. Looking into a
+// file that is open already would drop SQLite's locks on it: POSIX gives them up
+// when any descriptor of the file is closed.
+var opened struct {
+	sync.Mutex
+	paths map[string]bool
+}
+
+// Open opens the file at path and creates it if there is none; its directory
+// must exist. It takes a few milliseconds, or as long as recovering the log of a
+// process that was killed. The caller closes the store.
+func Open(ctx context.Context, path string, options Options) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := open(path, options.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("embedded: open %s: %w", path, explain(err))
+	}
+	return s, nil
+}
+
+func open(path string, options Options) (_ *Store, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	opened.Lock()
+	if opened.paths[path] {
+		opened.Unlock()
+		return nil, ErrInUse
+	}
+	if opened.paths == nil {
+		opened.paths = map[string]bool{}
+	}
+	opened.paths[path] = true
+	opened.Unlock()
+
+	s := &Store{
+		path:    path,
+		options: options,
+		queue:   newQueue(options.Queue),
+		readers: make(chan *conn, options.Readers),
+		stopped: make(chan struct{}),
+	}
+	var writing *conn
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release(len(s.readers), writing))
+		}
+	}()
+	if err = create(path); err != nil {
+		return nil, err
+	}
+	if writing, err = dial(path, false); err != nil {
+		return nil, err
+	}
+	if err = prepare(writing, options); err != nil {
+		return nil, err
+	}
+	for range options.Readers {
+		c, err := dial(path, true)
+		if err != nil {
+			return nil, err
+		}
+		s.readers <- c
+	}
+	s.writer = newWriter(path, options, writing)
+	go func() {
+		defer close(s.stopped)
+		for group := s.queue.take(options.GroupBatches, options.GroupBytes); len(group) > 0; {
+			s.writer.settle(group, false)
+			group = s.queue.take(options.GroupBatches, options.GroupBytes)
+		}
+	}()
+	return s, nil
+}
+
+// Close applies what is queued, waits for reads and backups under way, and closes
+// the file. Later calls answer store.ErrClosed. It may be called more than once.
+func (s *Store) Close() error {
+	s.close.Do(func() {
+		s.queue.close()
+		<-s.stopped
+		s.closeErr = s.release(s.options.Readers, s.writer.conn)
+	})
+	return s.closeErr
+}
+
+// release closes the readers before the writer: the last connection to leave
+// empties the log, which a read-only one cannot.
+func (s *Store) release(readers int, writing *conn) error {
+	var errs []error
+	for range readers {
+		errs = append(errs, (<-s.readers).close())
+	}
+	if writing != nil {
+		errs = append(errs, writing.close())
+	}
+	opened.Lock()
+	delete(opened.paths, s.path)
+	opened.Unlock()
+	return errors.Join(errs...)
+}
+
+// Apply is that of [store.Atomic]. It answers after the COMMIT of the batch's
+// group, even a batch that conflicts.
+func (s *Store) Apply(ctx context.Context, b store.Batch) error {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	r := newRequest(b.ID, &b)
+	if err := s.queue.put(ctx, r); err != nil {
+		return fmt.Errorf("embedded: apply %s: %w", b.ID, err)
+	}
+	limit := time.NewTimer(s.options.ApplyTimeout)
+	defer limit.Stop()
+	select {
+	case answer := <-r.answer:
+		if answer.err != nil {
+			return fmt.Errorf("embedded: apply %s: %w", b.ID, answer.err)
+		}
+		return nil
+	case <-limit.C:
+		return fmt.Errorf("embedded: apply %s: no answer after %v: %w", b.ID, s.options.ApplyTimeout, store.ErrOutcomeUnknown)
+	}
+}
+
+// Outcome is that of [store.Atomic]. It is settled in turn with the batches
+// before it, and is durable when it answers.
+func (s *Store) Outcome(ctx context.Context, batchID string) (store.Outcome, error) {
+	r := newRequest(batchID, nil)
+	if err := s.queue.put(ctx, r); err != nil {
+		return 0, fmt.Errorf("embedded: outcome of %s: %w", batchID, err)
+	}
+	select {
+	case answer := <-r.answer:
+		if answer.err != nil {
+			return 0, fmt.Errorf("embedded: outcome of %s: %w", batchID, answer.err)
+		}
+		return answer.outcome, nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("embedded: outcome of %s: %w", batchID, ctx.Err())
+	}
+}
+
+// Get is that of [store.Atomic].
+func (s *Store) Get(ctx context.Context, k key.Key) (store.Record, error) {
+	r := store.Record{Key: k}
+	err := s.read(ctx, func(c *conn) error {
+		_, err := c.first("SELECT version, id, value FROM records WHERE level = ? AND path = ?",
+			[]any{k.Level, k.Path}, &r.Version, &r.ID, &r.Value)
+		return err
+	})
+	if err != nil {
+		return store.Record{}, fmt.Errorf("embedded: get %v: %w", k, err)
+	}
+	return r, nil
+}
+
+// List is that of [store.Atomic].
+func (s *Store) List(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("embedded: list %v: limit %d is below 1", p, limit)
+	}
+	from := p.Path
+	if after != "" && after >= from {
+		from = after + "\x00" // the least path behind it
+	}
+	var found []store.Record
+	err := s.read(ctx, func(c *conn) error {
+		rows, err := c.query("SELECT path, version, id, value FROM records WHERE level = ? AND path >= ? ORDER BY path LIMIT ?",
+			p.Level, from, limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() && ctx.Err() == nil {
+			r := store.Record{Key: key.Key{Level: p.Level}}
+			if err := rows.Scan(&r.Key.Path, &r.Version, &r.ID, &r.Value); err != nil {
+				return err
+			}
+			if !strings.HasPrefix(r.Key.Path, p.Path) {
+				break // what is covered lies together
+			}
+			found = append(found, r)
+		}
+		return errors.Join(rows.Err(), ctx.Err())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("embedded: list %v: %w", p, err)
+	}
+	return found, nil
+}
+
+// read lends an idle reader to do.
+func (s *Store) read(ctx context.Context, do func(*conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-s.queue.closing: // before the lottery between ready cases
+		return store.ErrClosed
+	default:
+	}
+	select {
+	case c := <-s.readers:
+		defer func() { s.readers <- c }()
+		return do(c)
+	case <-s.queue.closing:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,119 @@
+package tablemeta
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+const (
+	metadataPath     = "write.metadata.path"
+	compressionCodec = "write.metadata.compression-codec"
+
+	codecNone = "none"
+	codecGzip = "gzip"
+)
+
+// codec is how the metadata file of the table is compressed.
+func codec(s *state) (string, error) {
+	name, ok := s.property(compressionCodec)
+	if !ok {
+		return codecNone, nil
+	}
+	for _, known := range []string{codecNone, codecGzip} {
+		if strings.EqualFold(name, known) {
+			return known, nil
+		}
+	}
+	return "", invalid("Invalid codec name: %s", excerpt(name))
+}
+
+// FileName is the location of the file for m: in the directory that the table's
+// properties name, or in metadata under its location. It is numbered one higher
+// than baseFile, the file that m's base is in, or 0 if that is empty or has no
+// number. The uuid makes it unlike every other.
+func FileName(m *Metadata, baseFile, uuid string) string {
+	directory, ok := m.property(metadataPath)
+	if ok {
+		directory = stripTrailingSlash(directory)
+	} else {
+		directory = m.location + "/metadata"
+	}
+	extension := ".metadata.json"
+	// Metadata with an unknown codec is refused by Commit, New and Encode.
+	if name, _ := codec(&m.state); name == codecGzip {
+		extension = ".gz.metadata.json"
+	}
+	return fmt.Sprintf("%s/%05d-%s%s", directory, fileNumber(baseFile)+1, uuid, extension)
+}
+
+// fileNumber is the number that a metadata file's name starts with, or -1.
+func fileNumber(file string) int64 {
+	name := file[strings.LastIndexByte(file, '/')+1:]
+	digits, _, ok := strings.Cut(name, "-")
+	if !ok {
+		return -1
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil {
+		return -1
+	}
+	return int64(n)
+}
+
+// Encode is the bytes of the file for m: its JSON, compressed as its properties
+// say. The caller must not change them. An unknown codec is an [*InvalidError].
+func Encode(m *Metadata) ([]byte, error) {
+	name, err := codec(&m.state)
+	if err != nil {
+		return nil, err
+	}
+	if name == codecNone {
+		return m.doc, nil
+	}
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	// Writing to memory does not fail.
+	_, _ = w.Write(m.doc)
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("tablemeta: compress metadata: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Decode is the JSON in the bytes of a metadata file, whatever the file's name
+// says about its compression. More than limit bytes of it are [ErrTooLarge];
+// broken compression is an [*InvalidError]. The result may alias data.
+func Decode(data []byte, limit int64) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if int64(len(data)) > limit {
+			return nil, ErrTooLarge
+		}
+		return data, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, brokenGzip(err)
+	}
+	// A byte beyond the limit shows that there are more.
+	out, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case int64(len(out)) > limit:
+		return nil, ErrTooLarge
+	case err != nil:
+		return nil, brokenGzip(err)
+	}
+	return out, nil
+}
+
+func brokenGzip(err error) *InvalidError {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return &InvalidError{Message: "Invalid metadata file: the compressed text is truncated", Err: err}
+	}
+	return &InvalidError{Message: "Invalid metadata file: " + err.Error(), Err: err}
+}

@@ -1,0 +1,234 @@
+package tablemeta
+
+import (
+	"bytes"
+
+	"github.com/landfast/landfast/internal/rawjson"
+)
+
+// member is one of the members of a document that this package writes.
+type member struct {
+	name string
+	// written is false for members that the state has no use for, like
+	// next-row-id before version 3. They are left out even if the base has them.
+	written func(s *state) bool
+	// same reports that the base's bytes can stay; nil means never. Only members
+	// that may hold something unknown have it; lists know themselves.
+	same func(s, base *state) bool
+	// append writes the value, and gives the state's list, if it is one, its
+	// entries in the new document.
+	append func(dst []byte, s *state) []byte
+	// bind tells the state's list, if it is one, where its bytes have come to be:
+	// nil for nowhere, because it was empty and is not written.
+	bind func(s *state, raw []byte)
+}
+
+// members is in the order in which the reference implementation writes.
+var members = []member{
+	integer("format-version", always, func(s *state) int64 { return int64(s.formatVersion) }),
+	text("table-uuid", func(s *state) string { return s.uuid }),
+	text("location", func(s *state) string { return s.location }),
+	integer("last-sequence-number", since(2), func(s *state) int64 { return s.lastSequence }),
+	integer("last-updated-ms", always, func(s *state) int64 { return s.lastUpdated }),
+	integer("last-column-id", always, func(s *state) int64 { return int64(s.lastColumnID) }),
+	// Readers older than schema evolution look for these two.
+	{
+		name: "schema", written: only(1),
+		same:   func(s, base *state) bool { return s.currentSchemaID == base.currentSchemaID },
+		append: func(dst []byte, s *state) []byte { return append(dst, s.currentSchemaJSON()...) },
+	},
+	integer("current-schema-id", always, func(s *state) int64 { return int64(s.currentSchemaID) }),
+	array("schemas", always, func(s *state) *list[int] { return &s.schemas }),
+	{
+		name: "partition-spec", written: only(1),
+		same:   func(s, base *state) bool { return s.defaultSpecID == base.defaultSpecID },
+		append: func(dst []byte, s *state) []byte { return append(dst, s.defaultSpecFields()...) },
+	},
+	integer("default-spec-id", always, func(s *state) int64 { return int64(s.defaultSpecID) }),
+	array("partition-specs", always, func(s *state) *list[int] { return &s.specs }),
+	integer("last-partition-id", always, func(s *state) int64 { return int64(s.lastPartitionID) }),
+	integer("default-sort-order-id", always, func(s *state) int64 { return int64(s.defaultOrderID) }),
+	array("sort-orders", always, func(s *state) *list[int] { return &s.orders }),
+	object("properties", func(s *state) *list[string] { return &s.properties }, func(name *string) string { return *name }),
+	{
+		name: "current-snapshot-id", written: always,
+		append: func(dst []byte, s *state) []byte {
+			if s.currentSnapshot == noSnapshot && s.formatVersion >= formatNullCurrent {
+				return append(dst, "null"...)
+			}
+			return rawjson.AppendInt(dst, s.currentSnapshot)
+		},
+	},
+	integer("next-row-id", since(formatRowLineage), func(s *state) int64 { return s.nextRowID }),
+	array("encryption-keys", func(s *state) bool { return s.encryptionKeys.len() > 0 },
+		func(s *state) *list[string] { return &s.encryptionKeys }),
+	object("refs", func(s *state) *list[ref] { return &s.refs }, func(r *ref) string { return r.name }),
+	array("snapshots", always, func(s *state) *list[snapshot] { return &s.snapshots }),
+	array("statistics", always, func(s *state) *list[int64] { return &s.statistics }),
+	array("partition-statistics", always, func(s *state) *list[int64] { return &s.partitionStatistics }),
+	array("snapshot-log", always, func(s *state) *list[logEntry] { return &s.snapshotLog }),
+	array("metadata-log", always, func(s *state) *list[int64] { return &s.metadataLog }),
+}
+
+// membersByName finds what Parse and render have in common.
+var membersByName = func() map[string]*member {
+	byName := make(map[string]*member, len(members))
+	for i := range members {
+		byName[members[i].name] = &members[i]
+	}
+	return byName
+}()
+
+func always(*state) bool { return true }
+
+func since(version int) func(*state) bool {
+	return func(s *state) bool { return s.formatVersion >= version }
+}
+
+func only(version int) func(*state) bool {
+	return func(s *state) bool { return s.formatVersion == version }
+}
+
+func integer(name string, written func(*state) bool, value func(*state) int64) member {
+	return member{
+		name: name, written: written,
+		append: func(dst []byte, s *state) []byte { return rawjson.AppendInt(dst, value(s)) },
+	}
+}
+
+func text(name string, value func(*state) string) member {
+	return member{
+		name:    name,
+		written: func(s *state) bool { return value(s) != "" },
+		append:  func(dst []byte, s *state) []byte { return rawjson.AppendString(dst, value(s)) },
+	}
+}
+
+func array[H any](name string, written func(*state) bool, of func(*state) *list[H]) member {
+	return listMember(name, written, of, nil)
+}
+
+func object[H any](name string, of func(*state) *list[H], key func(*H) string) member {
+	return listMember(name, always, of, key)
+}
+
+func listMember[H any](name string, written func(*state) bool, of func(*state) *list[H], key func(*H) string) member {
+	return member{
+		name: name, written: written,
+		append: func(dst []byte, s *state) []byte {
+			dst, *of(s) = of(s).appendTo(dst, key)
+			return dst
+		},
+		bind: func(s *state, raw []byte) {
+			if raw == nil {
+				*of(s) = list[H]{}
+			}
+			of(s).raw = raw
+		},
+	}
+}
+
+// currentSchemaJSON is called before or after the list of schemas is written, but
+// not in between, when it has no bytes.
+func (s *state) currentSchemaJSON() []byte {
+	return s.schemas.value(position(&s.schemas, s.currentSchemaID))
+}
+
+func (s *state) defaultSpecFields() []byte {
+	fields, _ := rawjson.Lookup(s.specs.value(position(&s.specs, s.defaultSpecID)), "fields")
+	return fields
+}
+
+// render writes the document of the builder's state, and leaves the builder
+// useless: its lists move to the result.
+//
+// Members come in the order of the base, known ones that it lacks behind them.
+// What did not change and what is unknown keeps its bytes.
+func (b *builder) render() *Metadata {
+	r := renderer{state: &b.state, base: &state{}}
+	var old []rawjson.Member
+	size := 4096
+	if b.base != nil {
+		r.base, old = &b.base.state, b.base.members
+		size += len(b.base.doc)
+	}
+	for _, list := range [][][]byte{b.snapshots.fresh, b.schemas.fresh, b.properties.fresh, b.statistics.fresh} {
+		for _, value := range list {
+			size += len(value) + len(value)/8 + 16
+		}
+	}
+	r.doc = append(make([]byte, 0, size), '{')
+	r.members = make([]rawjson.Member, 0, len(old)+len(members))
+
+	// The legacy members quote lists that writing moves.
+	var schemaJSON, specFields []byte
+	if b.formatVersion == 1 {
+		schemaJSON, specFields = bytes.Clone(b.currentSchemaJSON()), bytes.Clone(b.defaultSpecFields())
+	}
+	r.legacy = map[string][]byte{"schema": schemaJSON, "partition-spec": specFields}
+
+	present := make(map[string]bool, len(members))
+	for _, m := range old {
+		known := membersByName[m.Name]
+		if known == nil {
+			r.put(m.Name, func(dst []byte) []byte { return append(dst, m.Value...) })
+			continue
+		}
+		present[m.Name] = true
+		if known.written(r.state) {
+			r.known(known, m.Value)
+		}
+	}
+	for i := range members {
+		if known := &members[i]; !present[known.name] && known.written(r.state) {
+			r.known(known, nil)
+		}
+	}
+	return r.finish()
+}
+
+// renderer writes one document.
+type renderer struct {
+	state, base *state
+	legacy      map[string][]byte
+	doc         []byte
+	members     []rawjson.Member
+	ends        []int // of the members' values
+}
+
+func (r *renderer) put(name string, value func(dst []byte) []byte) {
+	r.doc = rawjson.AppendName(r.doc, name)
+	start := len(r.doc)
+	r.doc = value(r.doc)
+	r.members = append(r.members, rawjson.Member{Name: name, Offset: start})
+	r.ends = append(r.ends, len(r.doc))
+}
+
+// known writes a known member; old is its value in the base, nil if it is not there.
+func (r *renderer) known(m *member, old []byte) {
+	r.put(m.name, func(dst []byte) []byte {
+		if old != nil && m.same != nil && m.same(r.state, r.base) {
+			return append(dst, old...)
+		}
+		if legacy, ok := r.legacy[m.name]; ok {
+			return append(dst, legacy...)
+		}
+		return m.append(dst, r.state)
+	})
+}
+
+func (r *renderer) finish() *Metadata {
+	doc := append(r.doc, '}')
+	written := make(map[string][]byte, len(r.members))
+	for i := range r.members {
+		m, end := &r.members[i], r.ends[i]
+		m.Value = doc[m.Offset:end:end]
+		written[m.Name] = m.Value
+	}
+	for i := range members {
+		if m := &members[i]; m.bind != nil {
+			m.bind(r.state, written[m.name])
+		}
+	}
+	return &Metadata{doc: doc, members: r.members, state: *r.state}
+}
