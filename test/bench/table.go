@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// table prints results as they come, as a Markdown table whose columns also line
+// up on a terminal.
+type table struct {
+	w      io.Writer
+	sec    section
+	widths []int
+	begun  bool
+}
+
+// cellWidthMin keeps columns of figures aligned under short headings.
+const cellWidthMin = 9
+
+func newTable(w io.Writer, sec section) *table {
+	t := &table{w: w, sec: sec, widths: []int{len("row")}}
+	for _, r := range sec.rows {
+		t.widths[0] = max(t.widths[0], len(r.name))
+	}
+	for _, c := range sec.columns {
+		t.widths = append(t.widths, max(cellWidthMin, len(c)))
+	}
+	return t
+}
+
+func (t *table) row(name string, cells []string) {
+	if !t.begun {
+		t.begun = true
+		fmt.Fprintf(t.w, "\n## %s\n\n%s\n\n", t.sec.title, t.sec.about)
+		t.line(slices.Concat([]string{"row"}, t.sec.columns))
+		rule := make([]string, len(t.widths))
+		for i, width := range t.widths {
+			rule[i] = strings.Repeat("-", width)
+			if i > 0 {
+				rule[i] = rule[i][1:] + ":"
+			}
+		}
+		t.line(rule)
+	}
+	t.line(slices.Concat([]string{name}, cells))
+}
+
+func (t *table) line(cells []string) {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i == 0 {
+			fmt.Fprintf(&b, "| %-*s |", t.widths[i], cell)
+		} else {
+			fmt.Fprintf(&b, " %*s |", t.widths[i], cell)
+		}
+	}
+	fmt.Fprintln(t.w, b.String())
+}
+
+// The columns of a comparison, and the cells under them.
+var comparisonColumns = []string{"rate/s", "p50", "p99", "floor/s", "floor p50", "floor p99", "ratio", "answers"}
+
+func (c comparison) cells() []string {
+	return []string{
+		count(c.ours.rate()), short(c.ours.quantile(0.5)), short(c.ours.quantile(0.99)),
+		count(c.floor.rate()), short(c.floor.quantile(0.5)), short(c.floor.quantile(0.99)),
+		ratio(c.ours.rate(), c.floor.rate()), c.ours.answers(),
+	}
+}
+
+func ratio(ours, floor float64) string { return fmt.Sprintf("%.2f", ours/floor) }
+
+// count is a number with its thousands apart.
+func count[N int | int64 | uint64 | float64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// short is a duration in three digits, in ms unless it is tiny.
+func short(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case d < 100*time.Microsecond:
+		return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond))
+	case ms < 10:
+		return fmt.Sprintf("%.2f ms", ms)
+	case ms < 100:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.0f ms", ms)
+}
+
+// against says whether a figure keeps to its bound.
+func against[N int | int64 | time.Duration](got, bound N, text string) string {
+	if got <= bound {
+		return text + ": met"
+	}
+	return text + ": MISSED"
+}

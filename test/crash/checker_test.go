@@ -1,0 +1,334 @@
+package crash
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// scene is a short history with everything in it that the checker looks at.
+type scene struct {
+	*fixture
+	plain, hot, moved, dropped, purged *table
+	space                              *namespace
+	commits, appends                   []*operation
+	purgedFiles                        []string
+}
+
+func newScene() *scene {
+	s := &scene{fixture: &fixture{
+		h: newHistory(), files: memory{}, tables: map[string]string{}, namespaces: map[string]map[string]string{},
+	}}
+	s.space = s.createNamespace("a", "n", works)
+	s.setProperties(s.space, "a", works)
+	s.setProperties(s.space, "b", works)
+	s.setProperties(s.space, "b", fails)
+	s.plain = s.create("a", "n.plain", works)
+	s.create("b", "n.plain", fails)
+	for _, writer := range []string{"a", "b", "a"} {
+		s.commits = append(s.commits, s.commit(s.plain, writer, works))
+	}
+	s.hot = s.create("a", "n.hot", works)
+	for _, writer := range []string{"a", "b", "c"} {
+		s.load(s.hot)
+		s.appends = append(s.appends, s.append(s.hot, writer, works))
+	}
+	s.moved = s.create("a", "n.moved", works)
+	s.rename(s.moved, "n.there", works)
+	s.dropped = s.create("a", "n.dropped", works)
+	s.commit(s.dropped, "b", works)
+	s.drop(s.dropped, false, works)
+	s.purged = s.create("a", "n.purged", works)
+	s.commit(s.purged, "b", works)
+	s.drop(s.purged, true, works)
+	return s
+}
+
+func (s *scene) check() *report { return check(s.h, s.observation()) }
+
+// The checker finds nothing wrong where nothing is, and takes every unknown
+// operation for what it was.
+func TestCheckerAccepts(t *testing.T) {
+	tests := []struct {
+		name   string
+		happen func(*scene) *operation // its outcome is unknown
+		want   outcome
+	}{
+		{"nothing", func(*scene) *operation { return nil }, unknown},
+		{"a commit that came through", func(s *scene) *operation { return s.commit(s.plain, "a", cutOffAnswer) }, done},
+		{"a commit that did not", func(s *scene) *operation { return s.commit(s.plain, "a", cutOff) }, refused},
+		{"an append that came through", func(s *scene) *operation { return s.append(s.hot, "a", cutOffAnswer) }, done},
+		{"an append that did not", func(s *scene) *operation { return s.append(s.hot, "a", cutOff) }, refused},
+		{"a creation that came through", func(s *scene) *operation { return s.create("a", "n.new", cutOffAnswer).ops[0] }, done},
+		{"a creation that did not", func(s *scene) *operation { return s.create("a", "n.new", cutOff).ops[0] }, refused},
+		{"a rename that came through", func(s *scene) *operation { return s.rename(s.plain, "n.new", cutOffAnswer) }, done},
+		{"a rename that did not", func(s *scene) *operation { return s.rename(s.plain, "n.new", cutOff) }, refused},
+		{"a drop that came through", func(s *scene) *operation { return s.drop(s.plain, false, cutOffAnswer) }, done},
+		{"a drop that did not", func(s *scene) *operation { return s.drop(s.plain, false, cutOff) }, refused},
+		{"a purge that came through", func(s *scene) *operation { return s.drop(s.plain, true, cutOffAnswer) }, done},
+		{"a purge that did not", func(s *scene) *operation { return s.drop(s.plain, true, cutOff) }, refused},
+		{"namespace properties that came through", func(s *scene) *operation { return s.setProperties(s.space, "a", cutOffAnswer) }, done},
+		{"namespace properties that did not", func(s *scene) *operation { return s.setProperties(s.space, "a", cutOff) }, refused},
+		{"a namespace's creation that came through", func(s *scene) *operation { return s.createNamespace("a", "new", cutOffAnswer).ops[0] }, done},
+		{"a namespace's creation that did not", func(s *scene) *operation { return s.createNamespace("a", "new", cutOff).ops[0] }, refused},
+		{"a namespace's drop that came through", func(s *scene) *operation {
+			return s.dropNamespace(s.createNamespace("a", "new", works), cutOffAnswer)
+		}, done},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene()
+			o := test.happen(s)
+			r := s.check()
+			if len(r.problems) > 0 {
+				t.Errorf("problems:\n%s", strings.Join(r.problems, "\n"))
+			}
+			if o == nil {
+				return
+			}
+			if diff := cmp.Diff(map[string]string{o.token: test.want.String()}, outcomes(r)); diff != "" {
+				t.Errorf("resolved (-want +got):\n%s", diff)
+			}
+			// What was found out binds the rounds that follow.
+			s.h.settle(r)
+			if r := s.check(); len(r.problems) > 0 || len(r.resolved) > 0 {
+				t.Errorf("once more: %d resolved, problems:\n%s", len(r.resolved), strings.Join(r.problems, "\n"))
+			}
+		})
+	}
+}
+
+func outcomes(r *report) map[string]string {
+	found := map[string]string{}
+	for o, is := range r.resolved {
+		found[o.token] = is.String()
+	}
+	return found
+}
+
+// The checker reports every sort of corruption that it is there for.
+func TestCheckerSees(t *testing.T) {
+	tests := []struct {
+		name    string
+		corrupt func(*scene)
+		want    string // in one of the problems
+	}{
+		// Commits.
+		{"the newest commit is lost", func(s *scene) { s.rollBack(s.plain) }, "was acknowledged and is lost"},
+		{"a commit in the middle is lost", func(s *scene) {
+			s.cutOut(s.plain, 2)
+			for _, k := range []string{writerProperty + "b", pairProperty + "b"} {
+				delete(s.head(s.plain).Properties, k)
+			}
+		}, "was acknowledged and is lost"},
+		{"a version in the middle is lost", func(s *scene) { s.cutOut(s.plain, 2) }, "which is not in the table's history"},
+		{"a commit's file is replaced by an older one", func(s *scene) {
+			s.files[s.commits[2].location].Properties = s.files[s.commits[1].location].Properties
+		}, "nothing explains the version"},
+		{"a commit that nobody sent", func(s *scene) {
+			o := s.operation("phantom", "z")
+			s.tables["n.plain"] = s.write(s.head(s.plain), s.head(s.plain).Location, s.head(s.plain).UUID, o)
+		}, "phantom change z-"},
+		{"a refused commit is visible", func(s *scene) { s.commit(s.plain, "b", cutOffAnswer).outcome = refused }, "was refused (0) and is visible"},
+		{"a commit that must fail is acknowledged", func(s *scene) { s.commits[1].hopeless = true }, "had to be refused and was acknowledged"},
+		{"a commit that must fail and was cut off is visible", func(s *scene) { s.commit(s.plain, "b", cutOffAnswer).hopeless = true }, "could never succeed and is visible"},
+		{"half a commit: a property is missing", func(s *scene) { delete(s.head(s.plain).Properties, pairProperty+"a") }, "half a change"},
+		{"half a commit: the snapshot is missing", func(s *scene) {
+			v := s.head(s.hot)
+			v.Snapshots = v.Snapshots[:2]
+		}, "half a change"},
+		{"half a commit that was cut off", func(s *scene) {
+			s.commit(s.plain, "b", cutOffAnswer)
+			delete(s.head(s.plain).Properties, pairProperty+"b")
+		}, "half a change"},
+		{"half a creation", func(s *scene) { delete(s.head(s.moved).Properties, pairProperty+"a") }, "half of create"},
+		{"a commit is applied twice", func(s *scene) {
+			s.commit(s.plain, "b", works)
+			s.tables["n.plain"] = s.write(s.head(s.plain), s.head(s.plain).Location, s.head(s.plain).UUID, s.commits[1])
+		}, "was applied twice"},
+		{"a property appears from nowhere", func(s *scene) { s.head(s.plain).Properties["color"] = "red" }, "phantom property color"},
+		{"commits in the wrong order", func(s *scene) { s.commits[1].sent, s.commits[1].answered = 1, 2 }, "was answered before that was sent"},
+		{"a commit is answered without its being there yet", func(s *scene) { s.commits[2].location = s.commits[0].location }, "is in version 3"},
+		{"a commit to a table that was dropped", func(s *scene) { s.dropped.ops[1].sent = s.h.clock + 1 }, "was answered after the table was dropped"},
+
+		// Reads and reasons.
+		{"what was loaded is lost", func(s *scene) {
+			s.commit(s.plain, "b", cutOffAnswer)
+			s.load(s.plain)
+			s.rollBack(s.plain)
+		}, "which is not in the table's history"},
+		{"a load of something older", func(s *scene) { s.load(s.plain).location = s.commits[0].location }, "did not see"},
+		{"a load of something newer", func(s *scene) { s.hot.ops[1].location = s.appends[0].location }, "which was sent after it"},
+		{"a load answers other metadata than the file", func(s *scene) {
+			other := *s.head(s.plain)
+			other.LastUpdated++
+			s.shown = map[string]*version{"n.plain": &other}
+		}, "a load answers other metadata"},
+		{"refused for a name that was never taken", func(s *scene) { s.create("b", "n.free", fails) }, "was taken, which it never was"},
+		{"refused for a table that is there", func(s *scene) { s.commit(s.plain, "b", missing) }, "which nobody took away"},
+		{"refused for a main that did not move", func(s *scene) { s.append(s.hot, "b", fails) }, "because main had moved, which it has not"},
+		{"refused for a location that nobody has", func(s *scene) {
+			o := s.create("b", "n.new", fails).ops[0]
+			o.contested, o.status, o.refusable = "file:///w/x", http.StatusBadRequest, []int{http.StatusBadRequest}
+		}, "the location file:///w/x was taken"},
+		{"refused without a reason", func(s *scene) { s.commit(s.plain, "b", fails).refusable = nil }, "was refused without a reason"},
+		{"no outcome although nothing failed", func(s *scene) { s.commit(s.plain, "b", cutOff).afterKill = false }, "has no outcome although nothing had failed"},
+
+		// Files.
+		{"the pointer's file is missing", func(s *scene) { delete(s.files, s.tables["n.plain"]) }, "is missing"},
+		{"a file of the metadata log is missing", func(s *scene) { delete(s.files, s.commits[0].location) }, "is missing"},
+		{"a file of a dropped table is missing", func(s *scene) { delete(s.files, s.dropped.ops[0].location) }, "is missing"},
+		{"the pointer's file is garbage", func(s *scene) { s.files[s.tables["n.plain"]] = nil }, "is damaged"},
+		{"a file has another uuid", func(s *scene) { s.files[s.commits[0].location].UUID = "another" }, "has uuid another"},
+		{"the metadata log lacks an entry", func(s *scene) {
+			v := s.head(s.plain)
+			v.MetadataLog = v.MetadataLog[1:]
+		}, "has 2 entries instead of 3"},
+		{"the metadata log names another file", func(s *scene) { s.head(s.plain).MetadataLog[0].File = s.tables["n.hot"] }, "instead of"},
+		{"the metadata log runs back", func(s *scene) { s.head(s.plain).MetadataLog[0].Time = 1 << 50 }, "runs back"},
+		{"last-updated-ms runs back", func(s *scene) { s.head(s.plain).LastUpdated = 7 }, "last-updated-ms of"},
+		{"versions are misnumbered", func(s *scene) { s.head(s.plain).number = 9 }, "is numbered 9"},
+
+		// Snapshots.
+		{"a snapshot is lost", func(s *scene) {
+			v := s.head(s.hot)
+			v.Snapshots = v.Snapshots[1:]
+		}, "is lost in"},
+		{"a snapshot that nobody sent", func(s *scene) {
+			v := s.head(s.hot)
+			v.Snapshots = append(v.Snapshots, snapshot{ID: 99})
+		}, "phantom snapshot 99"},
+		{"a snapshot is not an ancestor of main", func(s *scene) { s.head(s.hot).Snapshots[2].Parent = nil }, "main leads through 1 of 3"},
+		{"main is not at the newest snapshot", func(s *scene) {
+			s.head(s.hot).Refs = map[string]reference{"main": {s.appends[1].edit.snapshot.ID}}
+		}, "main leads through 2 of 3"},
+		{"sequence numbers fall", func(s *scene) { s.head(s.hot).Snapshots[0].Sequence = 2 }, "do not rise"},
+		{"the snapshot log lacks the newest", func(s *scene) { s.head(s.hot).SnapshotLog = nil }, "does not end with the current snapshot"},
+		{"the snapshot log runs back", func(s *scene) { s.head(s.hot).SnapshotLog[0].Time = 1 << 50 }, "runs back"},
+
+		// Names.
+		{"a table is lost", func(s *scene) { delete(s.tables, "n.plain") }, "is lost: it should be n.plain"},
+		{"a table that nobody made", func(s *scene) {
+			s.tables["n.phantom"] = s.write(nil, "file:///w/phantom", "uuid", s.operation("phantom", "z"))
+		}, "phantom table n.phantom"},
+		{"a refused creation is visible", func(s *scene) { s.create("b", "n.new", cutOffAnswer).ops[0].outcome = refused }, "where it cannot be"},
+		{"a rename is undone", func(s *scene) { s.move("n.there", "n.moved") }, "where it cannot be: it should be n.there"},
+		{"a torn rename: both names", func(s *scene) { s.tables["n.moved"] = s.tables["n.there"] }, "has 2 names"},
+		{"a torn rename: no name", func(s *scene) {
+			s.rename(s.plain, "n.new", cutOff)
+			delete(s.tables, "n.plain")
+		}, "is lost: it should be n.new or n.plain"},
+		{"a refused rename happened", func(s *scene) { s.rename(s.plain, "n.new", cutOffAnswer).outcome = refused }, "where it cannot be"},
+		{"a dropped table is back", func(s *scene) { s.tables["n.dropped"] = s.dropped.ops[1].location }, "where it cannot be: it should be nowhere"},
+		{"two drops are acknowledged", func(s *scene) {
+			s.dropped.at = "n.dropped"
+			s.drop(s.dropped, false, works)
+		}, "was acknowledged when it was nowhere"},
+		{"a drop finds nothing although nobody dropped", func(s *scene) { s.drop(s.plain, false, missing) }, "found nothing to drop"},
+		{"two creations of a name are acknowledged", func(s *scene) { s.create("b", "n.plain", works) }, "is lost: it should be n.plain"},
+		{"two tables have one location", func(s *scene) { s.head(s.moved).Location = s.head(s.plain).Location }, "have one location"},
+		{"a table lies within another's location", func(s *scene) { s.head(s.moved).Location = s.head(s.plain).Location + "/x" }, "lies within the location"},
+
+		// Lists.
+		{"a table is listed twice", func(s *scene) { s.twice = "n.plain" }, "is listed 2 times"},
+		{"a table is not listed", func(s *scene) { s.unlisted = "n.plain" }, "can be loaded but is not listed"},
+		{"a table is listed but not there", func(s *scene) { s.twice = "n.dropped" }, "is listed but cannot be loaded"},
+
+		// Namespaces.
+		{"a namespace is lost", func(s *scene) { delete(s.namespaces, "n") }, "(n) is lost"},
+		{"a namespace that nobody made", func(s *scene) { s.namespaces["x"] = map[string]string{} }, "phantom namespace x"},
+		{"a dropped namespace is back", func(s *scene) {
+			n := s.createNamespace("a", "x", works)
+			properties := s.namespaces["x"]
+			s.dropNamespace(n, works)
+			s.namespaces["x"] = properties
+		}, "is there but should not be"},
+		{"a namespace's property is lost", func(s *scene) {
+			delete(s.namespaces["n"], writerProperty+"b")
+			delete(s.namespaces["n"], pairProperty+"b")
+		}, "is lost: writer.b"},
+		{"half a change of a namespace", func(s *scene) {
+			s.setProperties(s.space, "c", cutOffAnswer)
+			delete(s.namespaces["n"], writerProperty+"c")
+		}, "half a change"},
+		{"a namespace's property that nobody set", func(s *scene) { s.namespaces["n"][writerProperty+"z"] = "z-1" }, "phantom property writer.z"},
+		{"refused properties are visible", func(s *scene) { s.setProperties(s.space, "c", cutOffAnswer).outcome = refused }, "was refused and is visible"},
+		{"an older property replaced a later one", func(s *scene) {
+			s.namespaces["n"][lastProperty] = s.space.ops[0].token
+		}, "replaced the later"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene()
+			test.corrupt(s)
+			problems := s.check().problems
+			if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, test.want) }) {
+				t.Errorf("no problem tells of %q; there are %d:\n%s", test.want, len(problems), strings.Join(problems, "\n"))
+			}
+		})
+	}
+}
+
+// What a check found out binds the checks after it: an operation that was absent
+// does not appear later, one that was there does not vanish.
+func TestCheckerRemembers(t *testing.T) {
+	t.Run("appears", func(t *testing.T) {
+		s := newScene()
+		o := s.commit(s.plain, "b", cutOff)
+		s.h.settle(s.check())
+		s.tables["n.plain"] = s.write(s.head(s.plain), s.head(s.plain).Location, s.head(s.plain).UUID, o)
+		want(t, s.check(), "was refused (0) and is visible")
+	})
+	t.Run("vanishes", func(t *testing.T) {
+		s := newScene()
+		before := s.tables["n.plain"]
+		s.commit(s.plain, "b", cutOffAnswer)
+		s.h.settle(s.check())
+		s.tables["n.plain"] = before
+		want(t, s.check(), "was acknowledged and is lost")
+	})
+}
+
+// The files of a purged table are named, so that the drill can wait for them to go.
+func TestCheckerNamesDoomedFiles(t *testing.T) {
+	s := newScene()
+	wanted := []string{s.purged.ops[0].location, s.purged.ops[1].location}
+	slices.Sort(wanted)
+	if diff := cmp.Diff(wanted, s.check().doomed); diff != "" {
+		t.Errorf("doomed files (-want +got):\n%s", diff)
+	}
+}
+
+func want(t *testing.T, r *report, problem string) {
+	t.Helper()
+	if !slices.ContainsFunc(r.problems, func(p string) bool { return strings.Contains(p, problem) }) {
+		t.Errorf("no problem tells of %q; there are %d:\n%s", problem, len(r.problems), strings.Join(r.problems, "\n"))
+	}
+}
+
+// rollBack makes a table's pointer name the file before its newest.
+func (s *scene) rollBack(t *table) {
+	log := s.head(t).MetadataLog
+	s.tables[t.at] = log[len(log)-1].File
+}
+
+// cutOut takes the ith version out of a table's history, without a trace.
+func (s *scene) cutOut(t *table, i int) {
+	head := s.head(t)
+	gone := s.files[head.MetadataLog[i].File]
+	for _, v := range s.files {
+		if v.UUID != head.UUID || v.number <= gone.number {
+			continue
+		}
+		v.number--
+		v.MetadataLog = slices.DeleteFunc(v.MetadataLog, func(e logEntry) bool { return e.File == gone.location })
+	}
+}
+
+func (s *scene) move(from, to string) {
+	s.tables[to] = s.tables[from]
+	delete(s.tables, from)
+}

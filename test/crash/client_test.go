@@ -1,0 +1,202 @@
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// requestTimeout bounds one request. The server's own limit is lower than this
+// only by configuration: what this cuts off is a server that hangs.
+const requestTimeout = 90 * time.Second
+
+// client speaks the Iceberg REST protocol, and knows nothing of this project's code.
+type client struct {
+	base string // http://127.0.0.1:port
+	http *http.Client
+}
+
+func newClient(base string) *client {
+	return &client{base, &http.Client{
+		Timeout:   requestTimeout,
+		Transport: &http.Transport{MaxIdleConnsPerHost: writers},
+	}}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// answer is what came back.
+type answer struct {
+	status int // 0: nothing came back
+	body   []byte
+	err    error
+	table  tableAnswer // of operations that answer a table
+}
+
+// tableAnswer is the body of a load, a creation or a commit.
+type tableAnswer struct {
+	MetadataLocation string          `json:"metadata-location"`
+	Metadata         json.RawMessage `json:"metadata"`
+	parsed           *version
+}
+
+func (t tableAnswer) uuid() string {
+	if t.parsed == nil {
+		return ""
+	}
+	return t.parsed.UUID
+}
+
+// outcome is what a client may conclude: 2xx is done, 4xx is refused, everything
+// else, an answer that was cut off included, is unknown.
+func (a answer) outcome() outcome {
+	switch {
+	case a.err != nil:
+		return unknown
+	case a.status/100 == 2:
+		return done
+	case a.status/100 == 4:
+		return refused
+	}
+	return unknown
+}
+
+func (a answer) message() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	if a.status/100 == 2 {
+		return ""
+	}
+	return string(bytes.TrimSpace(a.body))
+}
+
+// call sends one request; body nil sends none, a []byte is sent as it is.
+func (c *client) call(method, path string, body any) answer {
+	var in io.Reader
+	switch b := body.(type) {
+	case nil:
+	case []byte:
+		in = bytes.NewReader(b)
+	default:
+		data, err := json.Marshal(b)
+		if err != nil {
+			panic(err)
+		}
+		in = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, c.base+path, in)
+	if err != nil {
+		panic(err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	return answer{status: res.StatusCode, body: data, err: err}
+}
+
+// callTable is call for requests that answer a table.
+func (c *client) callTable(method, path string, body any) answer {
+	a := c.call(method, path, body)
+	if a.outcome() != done {
+		return a
+	}
+	if a.err = json.Unmarshal(a.body, &a.table); a.err != nil {
+		return a
+	}
+	if a.table.MetadataLocation == "" { // staged
+		a.table.parsed = &version{}
+		a.err = json.Unmarshal(a.table.Metadata, a.table.parsed)
+		return a
+	}
+	a.table.parsed, a.err = parseVersion(strings.Replace(a.table.MetadataLocation, ".gz.", ".", 1), a.table.Metadata)
+	return a
+}
+
+// prefix is the warehouse that the writers work in.
+const prefix = "/v1/main"
+
+func namespacePath(levels ...string) string {
+	escaped := make([]string, len(levels))
+	for i, l := range levels {
+		escaped[i] = url.PathEscape(l)
+	}
+	return prefix + "/namespaces/" + strings.Join(escaped, "%1F")
+}
+
+// split takes a dotted table name apart. No level and no table here has a dot.
+func split(name string) (levels []string, table string) {
+	parts := strings.Split(name, ".")
+	return parts[:len(parts)-1], parts[len(parts)-1]
+}
+
+func tablesPath(name string) string {
+	levels, _ := split(name)
+	return namespacePath(levels...) + "/tables"
+}
+
+func tablePath(name string) string {
+	_, table := split(name)
+	return tablesPath(name) + "/" + url.PathEscape(table)
+}
+
+type identifier struct {
+	Namespace []string `json:"namespace"`
+	Name      string   `json:"name"`
+}
+
+func identify(name string) identifier {
+	levels, table := split(name)
+	return identifier{levels, table}
+}
+
+// pages reads a whole listing in pages of some size, or in one if that is 0.
+func (c *client) pages(path string, size int, each func(body []byte) error) error {
+	const pagesMax = 100_000
+	token := ""
+	for range pagesMax {
+		query := url.Values{}
+		if size > 0 {
+			query.Set("pageSize", strconv.Itoa(size))
+			query.Set("pageToken", token)
+		}
+		separator := "?"
+		if strings.Contains(path, "?") {
+			separator = "&"
+		}
+		a := c.call("GET", path+separator+query.Encode(), nil)
+		if a.outcome() != done {
+			return fmt.Errorf("list %s: %d %s", path, a.status, a.message())
+		}
+		if err := each(a.body); err != nil {
+			return err
+		}
+		var page struct {
+			Next *string `json:"next-page-token"`
+		}
+		if err := json.Unmarshal(a.body, &page); err != nil {
+			return err
+		}
+		if page.Next == nil {
+			return nil
+		}
+		if size == 0 {
+			return fmt.Errorf("list %s: a page token that nobody asked for", path)
+		}
+		token = *page.Next
+	}
+	return fmt.Errorf("list %s: more than %d pages", path, pagesMax)
+}

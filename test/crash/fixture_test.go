@@ -1,0 +1,224 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// fixture is a server of a few lines that does everything right, for the checker's
+// own tests: they corrupt what it shows.
+type fixture struct {
+	h          *history
+	files      memory
+	tables     map[string]string            // name to metadata location
+	namespaces map[string]map[string]string // by name
+	twice      string                       // a table's name that is listed twice
+	unlisted   string                       // a table's name that is left out of the list
+	shown      map[string]*version          // what a load of a table answers, where it is not what its file says
+	count      int
+}
+
+// memory is an archive of files that are never damaged unless they are nil.
+type memory map[string]*version
+
+func (m memory) version(location string) (*version, error) {
+	v, ok := m[location]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	if v == nil {
+		return nil, errors.New("not JSON")
+	}
+	return v, nil
+}
+
+func (m memory) exists(location string) bool { _, ok := m[location]; return ok }
+
+// observation is what the fixture shows.
+func (f *fixture) observation() observation {
+	obs := observation{listed: map[string]int{}, tables: map[string]loaded{}, namespaces: f.namespaces, files: f.files}
+	for name, location := range f.tables {
+		obs.listed[name] = 1
+		shown := f.files[location]
+		if shown == nil { // a server that had it in memory
+			shown = &version{Properties: map[string]string{createdProperty: f.createdAt(name)}}
+		}
+		if other := f.shown[name]; other != nil {
+			shown = other
+		}
+		obs.tables[name] = loaded{location, shown}
+	}
+	if f.twice != "" {
+		obs.listed[f.twice] = 2
+	}
+	delete(obs.listed, f.unlisted)
+	return obs
+}
+
+func (f *fixture) createdAt(name string) string {
+	for _, t := range f.h.tables {
+		if t.at == name {
+			return t.id
+		}
+	}
+	return ""
+}
+
+// result is how an operation of the fixture ends.
+type result int
+
+const (
+	works        result = iota // it is applied and acknowledged
+	fails                      // it is refused with 409
+	missing                    // it is refused with 404
+	cutOff                     // the server dies before it is applied
+	cutOffAnswer               // the server dies after it is applied
+)
+
+func (r result) applies() bool { return r == works || r == cutOffAnswer }
+
+// run sends an operation, applies it or not, and records the answer.
+func (f *fixture) run(o *operation, r result, apply func() string) *operation {
+	f.h.killing = r == cutOff || r == cutOffAnswer
+	f.h.send(o)
+	location := ""
+	if r.applies() {
+		location = apply()
+	}
+	f.answer(o, r, location)
+	return o
+}
+
+func (f *fixture) answer(o *operation, r result, location string) {
+	a := answer{status: http.StatusOK}
+	switch r {
+	case fails:
+		a.status, o.refusable = http.StatusConflict, []int{http.StatusConflict}
+	case missing:
+		a.status, o.refusable = http.StatusNotFound, []int{http.StatusNotFound}
+	case cutOff, cutOffAnswer:
+		a = answer{err: errors.New("connection reset")}
+	}
+	if location != "" {
+		a.table = tableAnswer{MetadataLocation: location, parsed: f.files[location]}
+	}
+	f.h.answer(o, a)
+}
+
+func (f *fixture) operation(kind, writer string) *operation {
+	f.count++
+	token := fmt.Sprintf("%s-%d", writer, f.count)
+	return &operation{kind: kind, token: token, writer: writer, edit: mark(writer, token)}
+}
+
+// write makes the version of a table that follows another; nil is none.
+func (f *fixture) write(previous *version, location, uuid string, o *operation) string {
+	f.count++
+	v := &version{UUID: uuid, Location: location, LastUpdated: int64(1000 + f.count)}
+	if previous != nil {
+		*v = *previous
+		v.number, v.LastUpdated = previous.number+1, int64(1000+f.count)
+		v.MetadataLog = append(slices.Clone(previous.MetadataLog), logEntry{previous.location, previous.LastUpdated})
+		v.Snapshots, v.SnapshotLog, v.Refs = slices.Clone(previous.Snapshots), slices.Clone(previous.SnapshotLog), maps.Clone(previous.Refs)
+	}
+	v.Properties = o.edit.apply(v.Properties)
+	if s := o.edit.snapshot; s != nil {
+		v.Snapshots = append(v.Snapshots, *s)
+		v.LastSequence, v.Current = s.Sequence, &s.ID
+		v.Refs = map[string]reference{"main": {s.ID}}
+		v.SnapshotLog = append(v.SnapshotLog, snapshotLogEntry{s.ID, v.LastUpdated})
+	}
+	v.location = fmt.Sprintf("%s/metadata/%05d-%d.metadata.json", v.Location, v.number, f.count)
+	f.files[v.location] = v
+	return v.location
+}
+
+func (f *fixture) create(writer, name string, r result) *table {
+	o := f.operation("create", writer)
+	o.table, o.naming = f.h.newTable(o.token), &naming{to: name}
+	o.edit.set[createdProperty] = o.token
+	f.run(o, r, func() string {
+		location := f.write(nil, "file:///w/"+o.token, "uuid of "+o.token, o)
+		f.tables[name] = location
+		return location
+	})
+	return o.table
+}
+
+// head is the newest version of a table that is there.
+func (f *fixture) head(t *table) *version { return f.files[f.tables[t.at]] }
+
+func (f *fixture) commit(t *table, writer string, r result) *operation {
+	return f.commitEdit(t, f.operation("commit", writer), r)
+}
+
+func (f *fixture) commitEdit(t *table, o *operation, r result) *operation {
+	o.table, o.addressed = t, t.at
+	return f.run(o, r, func() string {
+		previous := f.head(t)
+		f.tables[t.at] = f.write(previous, previous.Location, previous.UUID, o)
+		return f.tables[t.at]
+	})
+}
+
+func (f *fixture) append(t *table, writer string, r result) *operation {
+	o, base := f.operation("append", writer), f.head(t)
+	o.expectedMain = base.main()
+	o.edit.snapshot = &snapshot{ID: int64(f.count), Parent: base.main(), Sequence: base.LastSequence + 1, Summary: map[string]string{"token": o.token}}
+	return f.commitEdit(t, o, r)
+}
+
+func (f *fixture) load(t *table) *operation {
+	o := &operation{kind: "load", writer: "r", table: t, addressed: t.at}
+	return f.run(o, works, func() string { return f.tables[t.at] })
+}
+
+func (f *fixture) rename(t *table, to string, r result) *operation {
+	o := f.operation("rename", "a")
+	o.table, o.addressed, o.edit, o.naming = t, t.at, nil, &naming{from: t.at, to: to}
+	return f.run(o, r, func() string {
+		f.tables[to] = f.tables[o.naming.from]
+		delete(f.tables, o.naming.from)
+		return ""
+	})
+}
+
+func (f *fixture) drop(t *table, purge bool, r result) *operation {
+	o := f.operation("drop", "a")
+	o.table, o.addressed, o.edit, o.naming = t, t.at, nil, &naming{from: t.at, purge: purge}
+	return f.run(o, r, func() string {
+		if head := f.head(t); purge && head != nil {
+			delete(f.files, head.location)
+			for _, e := range head.MetadataLog {
+				delete(f.files, e.File)
+			}
+		}
+		delete(f.tables, o.naming.from)
+		return ""
+	})
+}
+
+func (f *fixture) createNamespace(writer, name string, r result) *namespace {
+	o := f.operation("create namespace", writer)
+	o.namespace, o.naming = f.h.newNamespace(o.token, name), &naming{to: name}
+	o.edit.set[createdProperty] = o.token
+	f.run(o, r, func() string { f.namespaces[name] = maps.Clone(o.edit.set); return "" })
+	return o.namespace
+}
+
+func (f *fixture) setProperties(n *namespace, writer string, r result) *operation {
+	o := f.operation("set namespace properties", writer)
+	o.namespace = n
+	name := dotted(n.levels)
+	return f.run(o, r, func() string { f.namespaces[name] = o.edit.apply(f.namespaces[name]); return "" })
+}
+
+func (f *fixture) dropNamespace(n *namespace, r result) *operation {
+	o := f.operation("drop namespace", "a")
+	o.namespace, o.edit, o.naming = n, nil, &naming{from: dotted(n.levels)}
+	return f.run(o, r, func() string { delete(f.namespaces, dotted(n.levels)); return "" })
+}

@@ -1,0 +1,153 @@
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Page sizes of the listings that are compared with those in one piece.
+const (
+	tablePage     = 7
+	namespacePage = 3
+	observersMax  = 4 // requests at once
+)
+
+// observe asks the server for everything that it shows.
+func observe(c *client, h *history, files archive) (observation, error) {
+	obs := observation{
+		listed: map[string]int{}, tables: map[string]loaded{}, namespaces: map[string]map[string]string{}, files: files,
+	}
+	if err := obs.namespacesBelow(c, nil); err != nil {
+		return obs, err
+	}
+	for name := range obs.namespaces {
+		if err := obs.list(c, name); err != nil {
+			return obs, err
+		}
+	}
+	// Names that are not listed must not be there, whatever was ever done to them.
+	names := maps.Clone(obs.listed)
+	for _, o := range h.ops {
+		if o.naming != nil && o.table != nil {
+			for _, name := range []string{o.naming.from, o.naming.to} {
+				if _, listed := names[name]; name != "" && !listed {
+					names[name] = 0
+				}
+			}
+		}
+	}
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(observersMax)
+	for name, listed := range names {
+		g.Go(func() error {
+			if listed == 0 {
+				a := c.call("HEAD", tablePath(name), nil)
+				if a.status == http.StatusNotFound {
+					return nil
+				}
+				if a.outcome() != done {
+					return fmt.Errorf("look for table %s: %d %s", name, a.status, a.message())
+				}
+			}
+			a := c.callTable("GET", tablePath(name), nil)
+			if a.status == http.StatusNotFound && strings.Contains(string(a.body), "NoSuchTableException") {
+				return nil // listed but not there: the checker's business
+			}
+			if a.outcome() != done {
+				return fmt.Errorf("load table %s: %d %s", name, a.status, a.message())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			obs.tables[name] = loaded{a.table.MetadataLocation, a.table.parsed}
+			return nil
+		})
+	}
+	return obs, g.Wait()
+}
+
+// namespacesBelow lists the namespaces below a parent and reads their properties.
+func (obs *observation) namespacesBelow(c *client, parent []string) error {
+	path := prefix + "/namespaces"
+	if len(parent) > 0 {
+		path += "?parent=" + url.QueryEscape(strings.Join(parent, "\x1f"))
+	}
+	found, err := listed(c, path, namespacePage, func(body []byte) ([]string, error) {
+		var page struct{ Namespaces [][]string }
+		err := json.Unmarshal(body, &page)
+		var names []string
+		for _, levels := range page.Namespaces {
+			names = append(names, dotted(levels))
+		}
+		return names, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
+		levels := strings.Split(name, ".")
+		a := c.call("GET", namespacePath(levels...), nil)
+		if a.outcome() != done {
+			return fmt.Errorf("load the listed namespace %s: %d %s", name, a.status, a.message())
+		}
+		var n struct{ Properties map[string]string }
+		if err := json.Unmarshal(a.body, &n); err != nil {
+			return err
+		}
+		obs.namespaces[name] = n.Properties
+		if err := obs.namespacesBelow(c, levels); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list lists the tables of a namespace.
+func (obs *observation) list(c *client, namespace string) error {
+	levels := strings.Split(namespace, ".")
+	names, err := listed(c, namespacePath(levels...)+"/tables", tablePage, func(body []byte) ([]string, error) {
+		var page struct{ Identifiers []identifier }
+		err := json.Unmarshal(body, &page)
+		var names []string
+		for _, i := range page.Identifiers {
+			names = append(names, dotted(append(slices.Clone(i.Namespace), i.Name)))
+		}
+		return names, err
+	})
+	for _, name := range names {
+		obs.listed[name]++
+	}
+	return err
+}
+
+// listed reads a listing whole and in pages, and wants both to be the same.
+func listed(c *client, path string, page int, names func([]byte) ([]string, error)) ([]string, error) {
+	read := func(size int) (all []string, err error) {
+		err = c.pages(path, size, func(body []byte) error {
+			some, err := names(body)
+			all = append(all, some...)
+			return err
+		})
+		return all, err
+	}
+	whole, err := read(0)
+	if err != nil {
+		return nil, err
+	}
+	paged, err := read(page)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(whole, paged) {
+		return nil, fmt.Errorf("list %s: %d names in one piece and %d in pages, or in another order", path, len(whole), len(paged))
+	}
+	return whole, nil
+}
