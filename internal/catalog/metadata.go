@@ -29,12 +29,14 @@ func readMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, loca
 			location, t, err)
 	}
 	data, err := tx.ReadFile(ctx, w.Scope(), location, metadataBytesMax)
+	if err != nil {
+		if err := checkMounted(ctx, tx, w); err != nil {
+			return nil, err // a file that is not there says nothing where no file is
+		}
+	}
 	var bad *blob.LocationError
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		if err := checkMounted(ctx, tx, w); err != nil {
-			return nil, err
-		}
 		return nil, refuse(ErrMissingFile, "Failed to open input stream for file: %s", location)
 	case errors.Is(err, blob.ErrTooLarge), errors.Is(err, blob.ErrNotRegular), errors.Is(err, blob.ErrOutside), errors.As(err, &bad):
 		return nil, damaged(err)

@@ -41,7 +41,8 @@ type Plan struct {
 type Runner interface {
 	// Do runs op to its end and is done with it when it returns: the result is in op.
 	// It blocks, for no longer than ctx. Errors: what Decide refused with,
-	// ErrContended, ErrOverloaded, ErrDeadline, store.ErrOutcomeUnknown, or a fault
-	// of the store or of the files. Only with store.ErrOutcomeUnknown may anything have been applied.
+	// ErrContended, ErrOverloaded, ErrUpload, store.ErrOutcomeUnknown, the cause of ctx
+	// where the client left, or a fault of the store or of the files. Only with
+	// store.ErrOutcomeUnknown may anything have been applied.
 	Do(ctx context.Context, op Operation) error
 }

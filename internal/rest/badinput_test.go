@@ -17,6 +17,7 @@ func TestBadInput(t *testing.T) {
 		rename     = "POST /v1/tables/rename"
 		properties = "POST /v1/namespaces/sea/properties"
 		metrics    = "POST /v1/namespaces/sea/tables/t/metrics"
+		register   = "POST /v1/namespaces/sea/register"
 
 		malformed = "BadRequestException"
 		illegal   = "IllegalArgumentException"
@@ -180,6 +181,17 @@ func TestBadInput(t *testing.T) {
 		{metrics, `{"report-type":7}`, 400, malformed, "/report-type"},
 		{metrics, `{"report-type":""}`, 400, illegal, "it must be scan-report or commit-report"},
 
+		// Registering a file.
+		{register, `{}`, 400, malformed, "required: name, metadata-location"},
+		{register, `{"name":"n","metadata-location":7}`, 400, malformed, "/metadata-location"},
+		{register, `{"name":"n","metadata-location":""}`, 400, illegal, "it is empty"},
+		{register, `{"name":"n","metadata-location":"file:///etc/passwd"}`, 400, illegal, "lies below none of the warehouse's roots"},
+		{register, `{"name":"n","metadata-location":"$TABLE/metadata/../../../../../etc/passwd"}`, 400, illegal, `the segment ".."`},
+		{register, `{"name":"n","metadata-location":"$TABLE/none.metadata.json"}`, 404, "NotFoundException", "Failed to open input stream for file: "},
+		{register, `{"name":"n","metadata-location":"file:$ROOT/main/.landfast-warehouse-main-id"}`, 400, illegal, ""},
+		{register, `{"name":"n","metadata-location":"file:$ROOT/main/sea"}`, 400, illegal, ""},
+		{register, `{"name":"t","metadata-location":"$TABLE/none.metadata.json"}`, 409, "AlreadyExistsException", "Table already exists: sea.t"},
+
 		// Warehouses.
 		{warehouses, `{}`, 400, malformed, "required: name"},
 		{warehouses, `{"name":"n","nmae":"m"}`, 400, malformed, `unknown member "nmae"; did you mean "name"?`},
@@ -220,6 +232,7 @@ func TestBadInput(t *testing.T) {
 			request += "\n\n" + body
 		}
 		if !t.Run(fmt.Sprintf("%s %.60s", tc.request, tc.body), func(t *testing.T) {
+			defer s.in(t)()
 			checkRefusal(t, s.send(request), tc.status, tc.kind, tc.message)
 		}) {
 			continue

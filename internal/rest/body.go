@@ -31,16 +31,6 @@ func (c *call) readBody() ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, c.tooLarge()
 	}
-	conn := http.NewResponseController(c.w)
-	if deadline, ok := c.ctx.Deadline(); ok {
-		// Without a connection below, as in a test, no deadline is needed either.
-		if err := conn.SetReadDeadline(deadline); err == nil {
-			// Left in place it would look, to a handler that uses the last moment,
-			// as if the client had gone away.
-			defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
-		}
-	}
-
 	sent := &sentBody{src: io.LimitReader(r.Body, limit+1)}
 	var src io.Reader = sent
 	if compressed {
@@ -59,7 +49,17 @@ func (c *call) readBody() ([]byte, error) {
 	case len(data) == 0:
 		return nil, errEmptyBody()
 	}
+	c.boundReads(time.Time{})
 	return data, nil
+}
+
+// boundReads sets the time after which nothing is read from the connection any
+// more; zero: never. It holds for the body of this request only, whether it is
+// read here or by net/http, which reads what a refusal left over. It must not
+// outlast the body: it would then look as if the client had gone away.
+func (c *call) boundReads(deadline time.Time) {
+	// The error says that there is no connection below, as in a test.
+	_ = http.NewResponseController(c.w).SetReadDeadline(deadline)
 }
 
 func errEmptyBody() error {

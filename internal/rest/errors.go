@@ -73,14 +73,15 @@ func everywhere(err error, status int, kind string) errorRow {
 const statusClientGone = 499
 
 var (
-	slowDown    = answer{http.StatusServiceUnavailable, "SlowDownException", true}
-	tooMany     = answer{http.StatusTooManyRequests, "TooManyRequestsException", true}
-	failed      = answer{http.StatusConflict, "CommitFailedException", false}
-	unknown     = answer{http.StatusInternalServerError, "CommitStateUnknownException", false}
-	internal    = answer{http.StatusInternalServerError, "InternalServerError", false}
-	fullDisk    = answer{http.StatusInsufficientStorage, "InsufficientStorageException", false}
-	messageBusy = "The server is busy and has changed nothing: try again (request %s)"
+	slowDown = answer{http.StatusServiceUnavailable, "SlowDownException", true}
+	tooMany  = answer{http.StatusTooManyRequests, "TooManyRequestsException", true}
+	failed   = answer{http.StatusConflict, "CommitFailedException", false}
+	unknown  = answer{http.StatusInternalServerError, "CommitStateUnknownException", false}
+	internal = answer{http.StatusInternalServerError, "InternalServerError", false}
+	fullDisk = answer{http.StatusInsufficientStorage, "InsufficientStorageException", false}
 )
+
+const messageBusy = "The server is busy and has changed nothing: try again (request %s)"
 
 // errorTable is tried from top to bottom: an error that wraps several belongs to
 // the first row that finds one. The last row fits every error.

@@ -92,6 +92,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(RequestIDHeader, c.id)
 	w.Header().Set("Cache-Control", "no-store")
 	defer c.recover()
+	if deadline, ok := ctx.Deadline(); ok && r.ContentLength != 0 {
+		c.boundReads(deadline)
+	}
 	if err := c.serve(); err != nil {
 		c.refuse(err)
 	}

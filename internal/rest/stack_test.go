@@ -139,6 +139,13 @@ func newStack(t *testing.T, change ...func(*Options)) *stack {
 	return s
 }
 
+// in makes a subtest the one that fails, until the returned function is called.
+func (s *stack) in(t *testing.T) (back func()) {
+	parent := s.T
+	s.T = t
+	return func() { s.T = parent }
+}
+
 func (s *stack) newID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -143,9 +143,9 @@ func (r *replay) shown(line string, got reply) string {
 		lines = append(lines, "  (as for "+before+")")
 	} else if body != "" {
 		lines = append(lines, "  "+r.named(indented(body)))
-	}
-	if len(body) > lineMax {
-		r.bodies[body] = line
+		if len(body) > lineMax {
+			r.bodies[body] = line
+		}
 	}
 	return strings.Join(lines, "\n")
 }

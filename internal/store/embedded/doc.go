@@ -25,7 +25,8 @@
 //
 // Caveats: the directory must be on a local disk (SQLite's log is shared memory).
 // A second process may open the file, as a backup does; its batches are as safe,
-// but the two wait for each other's transactions. Within one process a file is
-// opened once at a time. Ids that a wrong clock dated in the future are
+// but the two wait for each other's transactions, without a queue, and after five
+// seconds in vain a batch is refused. Within one process a file is opened once at
+// a time. Ids that a wrong clock dated in the future are
 // remembered until that future is past.
 package embedded

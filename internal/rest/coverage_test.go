@@ -1,0 +1,183 @@
+package rest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// specification is every operation of the Iceberg REST specification at 7f879b11
+// (August 2026), apart from /v1/config.
+var specification = []string{
+	"POST /v1/oauth/tokens",
+	"GET /v1/{prefix}/namespaces",
+	"POST /v1/{prefix}/namespaces",
+	"GET /v1/{prefix}/namespaces/{namespace}",
+	"HEAD /v1/{prefix}/namespaces/{namespace}",
+	"DELETE /v1/{prefix}/namespaces/{namespace}",
+	"POST /v1/{prefix}/namespaces/{namespace}/properties",
+	"GET /v1/{prefix}/namespaces/{namespace}/tables",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables",
+	"GET /v1/{prefix}/namespaces/{namespace}/functions",
+	"GET /v1/{prefix}/namespaces/{namespace}/functions/{function}",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/plan",
+	"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/plan/{plan-id}",
+	"DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}/plan/{plan-id}",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/tasks",
+	"POST /v1/{prefix}/namespaces/{namespace}/register",
+	"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+	"DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+	"HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister",
+	"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
+	"POST /v1/{prefix}/tables/rename",
+	"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
+	"POST /v1/{prefix}/transactions/commit",
+	"GET /v1/{prefix}/namespaces/{namespace}/views",
+	"POST /v1/{prefix}/namespaces/{namespace}/views",
+	"GET /v1/{prefix}/namespaces/{namespace}/views/{view}",
+	"POST /v1/{prefix}/namespaces/{namespace}/views/{view}",
+	"DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}",
+	"HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}",
+	"POST /v1/{prefix}/views/rename",
+	"POST /v1/{prefix}/namespaces/{namespace}/register-view",
+}
+
+// TestEndpoints: what is advertised is spelled as the specification spells it, is
+// routed, and is all that is routed.
+func TestEndpoints(t *testing.T) {
+	h := newHandler(nil, 0, &syncBuffer{})
+	for _, e := range h.Endpoints() {
+		if !slices.Contains(specification, e) {
+			t.Errorf("%s is not in the specification", e)
+		}
+		if strings.Count(e, " ") != 1 {
+			t.Errorf("%q has not exactly one space", e)
+		}
+	}
+	filled := strings.NewReplacer("{prefix}", "w", "{namespace}", "n", "{table}", "t", "{view}", "v", "{function}", "f", "{plan-id}", "p")
+	for _, e := range specification {
+		method, template, _ := strings.Cut(e, " ")
+		r, _, _ := h.router.find(method, filled.Replace(template))
+		if routed, advertised := r != nil, slices.Contains(h.Endpoints(), e); routed != advertised {
+			t.Errorf("%s: routed %v, advertised %v", e, routed, advertised)
+		}
+	}
+}
+
+const coverageFile = "../../docs/rest-coverage.md"
+
+// TestCoverageDocument: docs/rest-coverage.md is what the table of routes says; -update writes it.
+func TestCoverageDocument(t *testing.T) {
+	got := coverageDocument()
+	if *update {
+		if err := os.WriteFile(coverageFile, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(coverageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("run the test with -update: -want +got\n%s", diff)
+	}
+}
+
+func coverageDocument() string {
+	var b strings.Builder
+	b.WriteString(`# What Landfast speaks
+
+<!-- Written by internal/rest/coverage_test.go from the table of routes: go test ./internal/rest -run Coverage -update -->
+
+## The Iceberg REST catalog
+
+` + "`GET /v1/config`" + ` advertises exactly the endpoints of this table that have a prefix. The prefix is the
+name of a warehouse; a path without it means the warehouse ` + "`main`" + `.
+
+| endpoint | |
+|---|---|
+`)
+	for _, r := range routes {
+		if strings.HasPrefix(r.template, "/v1/") {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", r.pattern(), r.note)
+		}
+	}
+	b.WriteString("\nNot yet, so not advertised, and answered with 404 or 405:\n\n")
+	for _, e := range specification {
+		if !slices.ContainsFunc(routes, func(r route) bool { return r.pattern() == e }) {
+			fmt.Fprintf(&b, "- `%s`\n", e)
+		}
+	}
+	b.WriteString(`
+## Warehouses
+
+The management API is ours. Clients do not need it.
+
+| endpoint | |
+|---|---|
+`)
+	for _, r := range routes {
+		if strings.HasPrefix(r.template, "/management/") {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", r.pattern(), r.note)
+		}
+	}
+	fmt.Fprintf(&b, `
+## Where the specification leaves room
+
+**Paths.** Split at "/" before anything is decoded, then each segment by the rules of forms: "+" and "%%20" are a space,
+"%%2B" is a plus, "%%2F" a slash within a name. The levels of a namespace stand between "%%1F". Nothing is redirected; a path
+with a slash at its end, or two in a row, is 404. A path that exists for other methods is 405 with "Allow".
+
+**The parameter "parent"** holds the levels of a namespace with "%%1F" between them. It is decoded once, as Java's client
+expects. PyIceberg escapes it twice: where no namespace has the name that was decoded once, it is decoded again.
+
+**Lists.** Without "pageToken" a list is complete, whatever "pageSize" says, because clients that do not know about pages
+would lose entries. With an empty one it comes in pages of "pageSize", or of %d. The last page has the token null.
+
+**Bodies** need "Content-Type: application/json" and may be compressed with gzip; anything else is 415. A body above
+"max_body_bytes", compressed or not, is 413, one that does not arrive within "request_timeout" 408. JSON is read strictly:
+a member given twice, a value of the wrong type, text that is not UTF-8 or that follows the end are 400, and the message
+says where. Members that are not known are ignored, except by the management API.
+
+**Order of refusals.** A body that cannot be read comes first, then a warehouse, namespace or table that does not exist, then
+everything else.
+
+**ETags** differ between "snapshots=all" and "snapshots=refs"; creates and commits answer with that of a full load.
+"If-None-Match" may be quoted, weak, a list, without quotes, or "*".
+
+**Metrics reports** are checked and dropped.
+
+## What a status tells
+
+| error | read | commit | create, drop, rename |
+|---|---|---|---|
+`, pageSizeDefault)
+	for _, row := range errorTable {
+		name := "anything else"
+		if row.err != nil {
+			name = row.err.Error()
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, shownAnswer(row.read), shownAnswer(row.commit), shownAnswer(row.write))
+	}
+	b.WriteString(`
+The first row that fits counts. A commit that creates a staged table is a create. ↻ stands for the header "Retry-After". Only
+"CommitStateUnknownException" leaves open whether something was changed; after every other error nothing was.
+`)
+	return b.String()
+}
+
+func shownAnswer(a answer) string {
+	s := fmt.Sprintf("%d %s", a.status, a.kind)
+	if a.again {
+		s += " ↻"
+	}
+	return s
+}
