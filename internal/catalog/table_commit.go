@@ -67,7 +67,7 @@ func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return fromMetadata(err)
 	}
 	m, changed, err := tablemeta.Commit(tablemeta.Change{
-		Base: base, BaseFile: p.Value.MetadataLocation, Updates: updates, Now: tx.Now(),
+		Base: base, BaseFile: p.Value.MetadataLocation, Updates: updates, UUID: p.ID, Now: tx.Now(),
 	})
 	if err != nil {
 		return fromMetadata(err)
@@ -107,7 +107,8 @@ func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w Warehouse, r
 	if err := parse("updates", op.Request.Updates, &updates); err != nil {
 		return err
 	}
-	m, _, err := tablemeta.Commit(tablemeta.Change{Updates: updates, Now: tx.Now()})
+	id := tx.NewID()
+	m, _, err := tablemeta.Commit(tablemeta.Change{Updates: updates, UUID: id, Now: tx.Now()})
 	if err != nil {
 		return fromMetadata(err)
 	}
@@ -115,7 +116,7 @@ func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w Warehouse, r
 	if err != nil {
 		return err
 	}
-	file, err := bind(ctx, tx, w, n, op.Request.Table, tx.NewID(), m, canonical)
+	file, err := bind(ctx, tx, w, n, op.Request.Table, id, m, canonical)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,10 @@ func (op *RegisterTable) read(ctx context.Context, tx *kernel.Tx, w Warehouse) (
 	if err != nil {
 		return "", err
 	}
+	// What a load can overlook would only be refused by a later commit.
+	if err := m.Verify(); err != nil {
+		return "", fromMetadata(err)
+	}
 	op.Result = TableState{file, m.JSON(), etag(file, SnapshotsAll)}
 	return m.Location(), nil
 }

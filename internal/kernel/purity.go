@@ -16,7 +16,7 @@ import (
 // map in its random order or its own earlier result decides differently, and
 // would so after a conflict or on another node: that is a bug, so it panics.
 func (r *run) decideTwice(ctx context.Context) (*Tx, error) {
-	rec := &recording{store: r.k.opt.Store, files: r.k.opt.Files, answers: map[string]answer{}}
+	rec := &recording{store: r.k.opt.Store, files: r.k.opt.Files, answers: map[string][]answer{}}
 	var ids []string
 	first := r.newTx(rec, rec, r.k.opt.Now(), func() string {
 		ids = append(ids, r.k.opt.NewID())
@@ -61,7 +61,9 @@ type recording struct {
 	store.Atomic // nil: only reads are ever asked of it
 	store        store.Atomic
 	files        Files
-	answers      map[string]answer
+	// answers are in the order in which they were given: one that looks again because
+	// the world moved is answered otherwise the second time.
+	answers map[string][]answer
 }
 
 type answer struct {
@@ -71,14 +73,15 @@ type answer struct {
 
 func (r *recording) ask(question string, read func() (any, error)) (any, error) {
 	if r.store == nil {
-		a, ok := r.answers[question]
-		if !ok {
+		given := r.answers[question]
+		if len(given) == 0 {
 			panic(fmt.Sprintf("%v: only the second run asked for %s", errImpure, question))
 		}
-		return a.value, a.err
+		r.answers[question] = given[1:]
+		return given[0].value, given[0].err
 	}
 	v, err := read()
-	r.answers[question] = answer{v, err}
+	r.answers[question] = append(r.answers[question], answer{v, err})
 	return v, err
 }
 

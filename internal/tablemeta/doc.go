@@ -8,9 +8,10 @@
 // becomes a file and back.
 //
 // The semantics are those of Iceberg's reference implementation, for format
-// versions 1, 2 and 3. What is not understood survives: unknown members at every
-// level keep their bytes, and a document that was not changed is written back
-// byte for byte. To that end, and for speed, a document is never decoded as a
+// versions 1, 2 and 3. What is not understood survives: unknown members of a
+// document, at every level, keep their bytes, and a document that was not changed
+// is written back byte for byte. What an update brings is kept with all its
+// members and digits, without its white space. To that end, and for speed, a document is never decoded as a
 // whole. Its scalars are; its long lists (snapshots, logs, statistics, schemas)
 // stay spans of the document, and an update touches the spans that it changes.
 //
@@ -25,7 +26,11 @@
 //     ahead of the server's clock is refused.
 //   - A table's uuid, once assigned, cannot be changed, and last-sequence-number
 //     cannot fall: a snapshot without a parent that is older than it is stale.
-//   - set-default-spec and set-default-sort-order want an id that exists.
+//   - set-default-spec and set-default-sort-order want an id that exists; partition
+//     fields that come without ids get ones that the table does not use otherwise.
+//
+// Removing what is not there is no change, of properties, schemas and specs too;
+// setting a property is always one.
 //
 // Format version 4 is still being designed. Its metadata is read and served, a
 // commit on it keeps what it does not understand and follows the rules of

@@ -7,8 +7,8 @@ import (
 )
 
 // Rereads checks what holds of all metadata that is made here: the document
-// parses to the same state that the metadata holds, and no span of it leads
-// outside of the document. It is for the tests in tablemeta_test.
+// parses to the same state that the metadata holds, no span of it leads outside
+// of the document, and no list of it can be changed. It is for the tests in tablemeta_test.
 func Rereads(m *Metadata) error {
 	again, err := Parse(bytes.Clone(m.doc))
 	if err != nil {
@@ -24,6 +24,15 @@ func Rereads(m *Metadata) error {
 	} {
 		if len(raw) > 0 && !within(raw, m.doc) {
 			return fmt.Errorf("a list is not a span of the document: %.80s", raw)
+		}
+	}
+	// A list that is still being edited would share its entries with the next commit.
+	for i, edited := range []bool{
+		m.schemas.edited, m.specs.edited, m.orders.edited, m.properties.edited, m.refs.edited, m.snapshots.edited,
+		m.snapshotLog.edited, m.metadataLog.edited, m.statistics.edited, m.partitionStatistics.edited, m.encryptionKeys.edited,
+	} {
+		if edited {
+			return fmt.Errorf("list %d is still being edited", i)
 		}
 	}
 	for _, member := range m.members {

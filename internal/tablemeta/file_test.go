@@ -149,3 +149,25 @@ func TestMetadataLogIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestMetadataLogDoesNotRunBack: another writer's clock was ahead when it wrote
+// the last entry.
+func TestMetadataLogDoesNotRunBack(t *testing.T) {
+	const ahead = 1_700_000_050_000 // 50 s after the document was updated
+	doc := strings.Replace(string(samples(t)["v2"]), `"timestamp-ms": 1699999400000, "metadata-file"`, fmt.Sprintf(`"timestamp-ms": %d, "metadata-file"`, ahead), 1)
+	base, err := tablemeta.Parse([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := tablemeta.Commit(tablemeta.Change{
+		Base: base, BaseFile: transcriptFile, Updates: decodeUpdates(t, `[{"action":"set-location","location":"s3://b"}]`), Now: time.UnixMilli(ahead - 49_000),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRereads(t, m)
+	log := m.MetadataLog()
+	if last := log[len(log)-1]; last.TimestampMillis != ahead || m.LastUpdatedMillis() != ahead {
+		t.Errorf("last entry %v, updated %d, want both at %d", last, m.LastUpdatedMillis(), int64(ahead))
+	}
+}

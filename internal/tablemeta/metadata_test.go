@@ -167,6 +167,54 @@ func TestRefsOnly(t *testing.T) {
 	}
 }
 
+// TestRefsOnlyKeepsCurrent: other writers may leave main out of refs.
+func TestRefsOnlyKeepsCurrent(t *testing.T) {
+	doc := strings.Replace(string(samples(t)["v2"]), `"main": {`, `"trunk": {`, 1)
+	doc = strings.Replace(doc, `{"snapshot-id": 104, "type"`, `{"snapshot-id": 102, "type"`, 1)
+	m, err := tablemeta.Parse([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refs, err := tablemeta.Parse(m.RefsOnlyJSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, ok := refs.CurrentSnapshotID(); id != 104 || !ok || refs.SnapshotCount() != 3 {
+		t.Errorf("current is %d, %v, of %d snapshots", id, ok, refs.SnapshotCount())
+	}
+}
+
+// TestWhatOtherWritersLeave: oddities that this package reads but never writes are
+// gone when a commit touches them.
+func TestWhatOtherWritersLeave(t *testing.T) {
+	v2 := string(samples(t)["v2"])
+	commit := func(doc, updates string) *tablemeta.Metadata {
+		t.Helper()
+		base, err := tablemeta.Parse([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, changed, err := tablemeta.Commit(tablemeta.Change{Base: base, Updates: decodeUpdates(t, updates), Now: time.UnixMilli(transcriptNow)})
+		if err != nil || !changed {
+			t.Fatalf("changed %v, %v", changed, err)
+		}
+		checkRereads(t, m)
+		return m
+	}
+	// A current snapshot, but no main.
+	m := commit(strings.Replace(v2, `"main": {`, `"trunk": {`, 1), `[{"action":"remove-snapshot-ref","ref-name":"main"}]`)
+	if id, ok := m.CurrentSnapshotID(); ok {
+		t.Errorf("snapshot %d is still current", id)
+	}
+	// Two statistics files of one snapshot.
+	m = commit(strings.Replace(v2, `{"snapshot-id": 104, "statistics-path"`, `{"snapshot-id": 102, "statistics-path"`, 1),
+		`[{"action":"set-statistics","statistics":{"snapshot-id":102,"statistics-path":"s3://new","file-size-in-bytes":1,"file-footer-size-in-bytes":1,"blob-metadata":[]}}]`)
+	const want = `[{"snapshot-id":102,"statistics-path":"s3://new","file-size-in-bytes":1,"file-footer-size-in-bytes":1,"blob-metadata":[]}]`
+	if got, _ := rawjson.Lookup(m.JSON(), "statistics"); string(got) != want {
+		t.Errorf("statistics are %s, want %s", got, want)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	v2, v3 := string(samples(t)["v2"]), string(samples(t)["v3"])
 	legacy := string(samples(t)["v1-legacy"])

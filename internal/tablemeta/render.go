@@ -70,7 +70,7 @@ var members = []member{
 	array("metadata-log", always, func(s *state) *list[int64] { return &s.metadataLog }),
 }
 
-// membersByName finds what Parse and render have in common.
+// membersByName is members by their names: what is not in it is unknown.
 var membersByName = func() map[string]*member {
 	byName := make(map[string]*member, len(members))
 	for i := range members {
