@@ -56,7 +56,7 @@ func (op *Bootstrap) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	now := tx.Now().UnixMilli()
 	tx.Create(key.ForCatalog(), tx.NewID(), encode(schemaRecord{Version: SchemaVersion, CreatedAtMillis: now}))
-	tx.Create(key.LocationGuard(), guardID, encode(claimRecord{}))
+	tx.Create(key.LocationGuard(), guardID, encode(struct{}{}))
 	tx.Create(key.ForWarehouse(MainWarehouse), op.Request.MainID, encode(Warehouse{
 		ID: op.Request.MainID, Name: MainWarehouse, Root: op.Request.Root, CreatedAtMillis: now,
 	}))

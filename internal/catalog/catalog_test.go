@@ -188,7 +188,12 @@ func TestNamespaceLocation(t *testing.T) {
 	s.refused(createNamespace("out", "location", "file:///tmp/x"), catalog.ErrInvalid, "none of the warehouse's roots")
 	s.must(createTableAt("ns.own", "file:///w/main/own"))
 	s.refused(createNamespace("in", "location", "file:///w/main/own/in"), catalog.ErrInvalid, "overlaps the location of another table")
-	s.refused(createNamespace("own"), catalog.ErrInvalid, "overlaps the location of another table")
+	s.must(createNamespace("own")) // which chose no location: the server finds another
+	beside := createTable("own.t")
+	s.must(beside)
+	if !strings.HasPrefix(beside.Result.MetadataLocation, "file:///w/main/own-") {
+		t.Errorf("own.t is at %s", beside.Result.MetadataLocation)
+	}
 	s.refused(createTableAt("ns.above", "file:///w/main/far"), catalog.ErrInvalid, "overlaps the locations of the tables of a namespace")
 }
 
@@ -236,6 +241,15 @@ func TestMetadataFileFaults(t *testing.T) {
 	}
 	s.files.FailMark = nil
 	s.must(dropTable("ns.t", true)) // a table whose metadata is lost can still be dropped
+}
+
+// A table that is renamed to its own name has that name.
+func TestRenameToItself(t *testing.T) {
+	s := newPlainStack(t)
+	s.refused(renameTable("ns.t", "ns.t"), catalog.ErrNoSuchTable, "Table does not exist: ns.t")
+	s.must(createTable("ns.t"))
+	s.must(renameTable("ns.t", "ns.t"))
+	s.must(loadTable("ns.t"))
 }
 
 // Unknown parts of a commit are refused, but only once the table was found.
@@ -414,7 +428,8 @@ func TestRegister(t *testing.T) {
 		t.Errorf("after overwriting: %s", load.Result.MetadataLocation)
 	}
 
-	s.files.Replace(next.Result.MetadataLocation, []byte("garbage"))
+	s.refused(register("ns.new", next.Result.MetadataLocation), catalog.ErrInvalid, "overlaps the location of another table")
+	s.files.Replace("file:///w/main/garbage.json", []byte("garbage"))
 	for location, c := range map[string]struct {
 		kind    error
 		refusal string
@@ -422,7 +437,7 @@ func TestRegister(t *testing.T) {
 		"":                             {catalog.ErrInvalid, "empty"},
 		"file:///etc/passwd":           {catalog.ErrInvalid, "none of the warehouse's roots"},
 		"file:///w/main/none.json":     {catalog.ErrMissingFile, "Failed to open input stream for file: file:///w/main/none.json"},
-		next.Result.MetadataLocation:   {catalog.ErrInvalid, "cannot be used"},
+		"file:///w/main/garbage.json":  {catalog.ErrInvalid, "cannot be used"},
 		"file:///w/main/../../etc/hos": {catalog.ErrInvalid, "`..`"},
 	} {
 		s.refused(register("ns.new", location), c.kind, c.refusal)

@@ -32,6 +32,9 @@ var (
 	ErrWarehouseUnavailable = errors.New("warehouse unavailable")
 )
 
+// errTableExists is ErrAlreadyExists of a table, not a view.
+var errTableExists = fmt.Errorf("table %w", ErrAlreadyExists)
+
 // Error is a refusal: a kind and the sentence that the client sees.
 type Error struct {
 	Kind    error
@@ -85,5 +88,3 @@ func fromLocation(err error) error {
 	}
 	return err
 }
-
-func isNoSuchTable(err error) bool { return errors.Is(err, ErrNoSuchTable) }

@@ -19,14 +19,18 @@ import (
 //     uuid is the id of the table's pointer, fresh for each table, and the area
 //     belongs to the namespace. Two of them never meet.
 //  2. An area is reserved in the location index when its namespace is made, and
-//     stays for ever. So a claim cannot be equal to or above an area, nor an
-//     area equal to or below a claim: what the server chooses under an area is
-//     never at or below a claim that was there first, nor is a later claim above it.
-//  3. A claim below an area could still meet <area>/<name>-<uuid>. Such a claim
-//     spells out the uuid, which names the one pointer to compare with; a pointer
-//     made later has another.
+//     stays for ever: tables stay in it when they are renamed to elsewhere. A claim
+//     cannot be equal to or above an area, nor an area equal to or below a claim: what
+//     the server chooses under an area is never at or below a claim that was there
+//     first, nor is a later claim above it.
+//  3. A claim or an area below another area could still meet <area>/<name>-<uuid>.
+//     It then spells out the uuid, which names the one pointer to compare with; a
+//     pointer made later has another.
 //  4. Two claims, and a claim and an area, are compared in batches that all
 //     write the guard record of the index: they are serial.
+//
+// While a purged table's files are being deleted, its list of dying files stands
+// for it: nobody comes to lie where they lie, and nobody registers one of them.
 
 // guardID is the incarnation of the guard, for ever.
 const guardID = "guard"
@@ -53,7 +57,8 @@ func checkLocation(w Warehouse, location string) (stored, canonical string, err 
 }
 
 // openIndex reads the guard and stages its write, which makes this decision
-// serial with every other that changes the index.
+// serial with every other that changes the index. What is read afterwards is as
+// the last of them left it.
 func openIndex(ctx context.Context, tx *kernel.Tx) error {
 	guard, err := tx.Get(ctx, key.LocationGuard())
 	if err != nil {
@@ -62,7 +67,7 @@ func openIndex(ctx context.Context, tx *kernel.Tx) error {
 	if !guard.Exists() {
 		return fmt.Errorf("catalog: the guard of the location index is missing")
 	}
-	tx.Put(guard.Key, guardID, encode(claimRecord{}))
+	tx.Put(guard.Key, guardID, encode(struct{}{}))
 	return nil
 }
 
@@ -72,39 +77,48 @@ func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID
 	if err := openIndex(ctx, tx); err != nil {
 		return err
 	}
+	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
+		return err
+	}
 	own := []key.Key{key.ForLocation(canonical)}
 	if released != "" {
 		own = append(own, key.ForLocation(released))
-	}
-	for _, above := range append(blob.Ancestors(canonical), canonical) {
-		other, err := read[claimRecord](ctx, tx.Peek, key.ForLocation(above))
-		if err != nil {
-			return err
-		}
-		if other.Exists() && other.Value.Pointer != pointerID {
-			return taken(ctx, tx, canonical, other.Value)
-		}
-		if err := checkServerLocation(ctx, tx, above, canonical, pointerID); err != nil {
-			return err
-		}
 	}
 	inTheWay, err := tx.RequireEmpty(ctx, key.LocationGuard(), key.LocationsWithin(canonical), own...)
 	if err != nil {
 		return err
 	}
 	if inTheWay.Exists() {
-		other, err := decode[claimRecord](inTheWay)
+		other, err := decode[placeRecord](inTheWay)
 		if err != nil {
 			return err
 		}
-		return taken(ctx, tx, canonical, other)
+		return overlap(ctx, tx, canonical, other)
 	}
-	tx.Create(key.ForLocation(canonical), pointerID, encode(claimRecord{Warehouses: []string{w.Name}, Pointer: pointerID}))
+	tx.Create(key.ForLocation(canonical), pointerID, encode(placeRecord{Warehouses: []string{w.Name}, Pointer: pointerID}))
 	return nil
 }
 
-// checkServerLocation refuses a claim at or below the location `above` if that
-// is one the server chose for a live table, which shows by the uuid it ends with.
+// checkAbove refuses a place at or below the location of a table other than the
+// one with pointerID. The index must be open.
+func checkAbove(ctx context.Context, tx *kernel.Tx, canonical, pointerID string) error {
+	for _, above := range append(blob.Ancestors(canonical), canonical) {
+		other, err := read[placeRecord](ctx, tx.Peek, key.ForLocation(above))
+		if err != nil {
+			return err
+		}
+		if other.Exists() && other.Value.Pointer != pointerID {
+			return overlap(ctx, tx, canonical, other.Value)
+		}
+		if err := checkServerLocation(ctx, tx, above, canonical, pointerID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkServerLocation refuses a place at or below the location `above` if that
+// is one the server chose for a table, which shows by the uuid it ends with.
 func checkServerLocation(ctx context.Context, tx *kernel.Tx, above, canonical, pointerID string) error {
 	slash := strings.LastIndexByte(above, '/')
 	if len(above)-slash-1 <= 36 {
@@ -114,7 +128,7 @@ func checkServerLocation(ctx context.Context, tx *kernel.Tx, above, canonical, p
 	if uuid.Validate(id) != nil || id == pointerID {
 		return nil
 	}
-	area, err := read[claimRecord](ctx, tx.Peek, key.ForArea(above[:slash]))
+	area, err := read[placeRecord](ctx, tx.Peek, key.ForArea(above[:slash]))
 	if err != nil || !area.Exists() {
 		return err
 	}
@@ -123,48 +137,35 @@ func checkServerLocation(ctx context.Context, tx *kernel.Tx, above, canonical, p
 		if err != nil {
 			return err
 		}
-		if p.Exists() && p.Value.Claim == "" {
-			return overlap(canonical, claimRecord{Warehouses: []string{warehouse}, Pointer: id})
-		}
 		dying, err := tx.Peek(ctx, key.ForDying(warehouse, id))
 		if err != nil {
 			return err
 		}
-		if dying.Exists() {
-			return purging(canonical)
+		if p.Exists() && p.Value.Claim == "" || dying.Exists() {
+			return overlap(ctx, tx, canonical, placeRecord{Warehouses: []string{warehouse}, Pointer: id})
 		}
 	}
 	return nil
 }
 
-// taken says by whom: a live table, an area, or a table that is being purged.
-func taken(ctx context.Context, tx *kernel.Tx, location string, other claimRecord) error {
+// overlap says what is in the way: an area, a live table, or one that is being purged.
+func overlap(ctx context.Context, tx *kernel.Tx, location string, other placeRecord) error {
+	warehouses := strings.Join(other.Warehouses, ", ")
+	if other.Pointer == "" {
+		return refuse(ErrInvalid, "Location %s overlaps the locations of the tables of a namespace in warehouse %s: choose one that is neither above nor below it, or none at all",
+			location, warehouses)
+	}
 	for _, warehouse := range other.Warehouses {
-		if other.Pointer == "" {
-			break
-		}
 		dying, err := tx.Peek(ctx, key.ForDying(warehouse, other.Pointer))
 		if err != nil {
 			return err
 		}
 		if dying.Exists() {
-			return purging(location)
+			return refuse(ErrInvalid, "Location %s is that of a table which is being purged: try again once its files are deleted", location)
 		}
 	}
-	return overlap(location, other)
-}
-
-func purging(location string) *Error {
-	return refuse(ErrInvalid, "Location %s is that of a table which is being purged: try again once its files are deleted", location)
-}
-
-func overlap(location string, other claimRecord) *Error {
-	what := "the locations of the tables of a namespace"
-	if other.Pointer != "" {
-		what = "the location of another table"
-	}
-	return refuse(ErrInvalid, "Location %s overlaps %s in warehouse %s: choose one that is neither above nor below it, or none at all",
-		location, what, strings.Join(other.Warehouses, ", "))
+	return refuse(ErrInvalid, "Location %s overlaps the location of another table in warehouse %s: choose one that is neither above nor below it, or none at all",
+		location, warehouses)
 }
 
 // release stages the end of a table's claim.
@@ -190,23 +191,17 @@ func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) er
 		return err
 	}
 	k := key.ForArea(area)
-	there, err := read[claimRecord](ctx, tx.Peek, k)
+	there, err := read[placeRecord](ctx, tx.Peek, k)
 	if err != nil || slices.Contains(there.Value.Warehouses, w.Name) {
 		return err // reservations are never taken back, so a look without a condition is enough
 	}
 	if err := openIndex(ctx, tx); err != nil {
 		return err
 	}
-	for _, above := range append(blob.Ancestors(area), area) {
-		other, err := read[claimRecord](ctx, tx.Peek, key.ForLocation(above))
-		if err != nil {
-			return err
-		}
-		if other.Exists() {
-			return taken(ctx, tx, area, other.Value)
-		}
+	if err := checkAbove(ctx, tx, area, ""); err != nil {
+		return err
 	}
-	there, err = read[claimRecord](ctx, tx.Get, k)
+	there, err = read[placeRecord](ctx, tx.Get, k)
 	if err != nil {
 		return err
 	}
@@ -216,6 +211,6 @@ func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) er
 	}
 	owners := append(slices.Clone(there.Value.Warehouses), w.Name)
 	slices.Sort(owners)
-	tx.Put(k, id, encode(claimRecord{Warehouses: owners}))
+	tx.Put(k, id, encode(placeRecord{Warehouses: owners}))
 	return nil
 }

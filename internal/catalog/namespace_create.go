@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"github.com/landfast/landfast/internal/kernel"
@@ -35,8 +36,9 @@ type NamespaceState struct {
 // Plan implements kernel.Operation.
 func (op *CreateNamespace) Plan() kernel.Plan {
 	return kernel.Plan{
-		Op:    "create-namespace",
-		Locks: namespaceLocks(op.Request.Warehouse, op.Request.Levels),
+		Op: "create-namespace",
+		// It reserves an area, so it also waits its turn at the location index.
+		Locks: namespaceLocks(op.Request.Warehouse, op.Request.Levels).With(lock.W(key.LocationGuard())),
 		Route: key.RouteOf(op.Request.Warehouse, op.Request.Levels),
 	}
 }
@@ -65,7 +67,7 @@ func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if last == 0 {
 		tx.RequireLive(w.Key, w.ID)
 	} else {
-		parent, err := readNamespace(ctx, tx.Peek, op.Request.Warehouse, levels[:last])
+		parent, err := readNamespace(ctx, tx.Peek, w, levels[:last])
 		if err != nil {
 			return err
 		}
@@ -80,16 +82,25 @@ func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if there.Exists() {
 		return refuse(ErrAlreadyExists, "Namespace already exists: %s", dotted(levels))
 	}
-	if chosen, ok := op.Request.Properties[PropertyLocation]; ok {
+	id := tx.NewID()
+	chosen, ok := op.Request.Properties[PropertyLocation]
+	if ok {
 		if area, _, err = checkLocation(w.Value, chosen); err != nil {
 			return err
 		}
 	}
-	if err := reserve(ctx, tx, w.Value, area); err != nil {
+	err = reserve(ctx, tx, w.Value, area)
+	if !ok && errors.Is(err, ErrInvalid) {
+		// A table lies where the server would put this namespace's tables. The client
+		// did not choose that place, so the server chooses another.
+		area += "-" + id
+		err = reserve(ctx, tx, w.Value, area)
+	}
+	if err != nil {
 		return err
 	}
-	tx.Create(k, tx.NewID(), encode(namespaceRecord{
-		Levels: levels, Properties: op.Request.Properties, Area: area, CreatedAtMillis: tx.Now().UnixMilli(),
+	tx.Create(k, id, encode(namespaceRecord{
+		Levels: levels, Properties: op.Request.Properties, WarehouseID: w.ID, Area: area, CreatedAtMillis: tx.Now().UnixMilli(),
 	}))
 	op.Result = NamespaceState{Levels: levels, Properties: maps.Clone(op.Request.Properties)}
 	return nil

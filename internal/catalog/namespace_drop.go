@@ -30,10 +30,11 @@ func (op *DropNamespace) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *DropNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
-	if _, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse); err != nil {
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Get, op.Request.Warehouse, op.Request.Levels)
+	n, err := readNamespace(ctx, tx.Get, w, op.Request.Levels)
 	if err != nil {
 		return err
 	}

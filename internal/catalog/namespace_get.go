@@ -27,10 +27,11 @@ func (op *GetNamespace) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *GetNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = NamespaceState{}
-	if _, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse); err != nil {
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Get, op.Request.Warehouse, op.Request.Levels)
+	n, err := readNamespace(ctx, tx.Get, w, op.Request.Levels)
 	op.Result = NamespaceState{Levels: n.Value.Levels, Properties: n.Value.Properties}
 	return err
 }

@@ -34,11 +34,12 @@ func (op *ListNamespaces) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *ListNamespaces) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ListNamespacesResult{}
-	if _, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse); err != nil {
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
 		return err
 	}
 	if len(op.Request.Parent) > 0 {
-		if _, err := readNamespace(ctx, tx.Peek, op.Request.Warehouse, op.Request.Parent); err != nil {
+		if _, err := readNamespace(ctx, tx.Peek, w, op.Request.Parent); err != nil {
 			return err
 		}
 	}

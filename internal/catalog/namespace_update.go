@@ -47,7 +47,7 @@ func (op *UpdateNamespaceProperties) Decide(ctx context.Context, tx *kernel.Tx) 
 	if err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Get, op.Request.Warehouse, op.Request.Levels)
+	n, err := readNamespace(ctx, tx.Get, w, op.Request.Levels)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,10 @@ import (
 	"github.com/landfast/landfast/internal/store"
 )
 
-// scanSize is how many records one read of the store asks for.
-const scanSize = 1000
+const (
+	scanSize = 1000 // how many records one read of the store asks for
+	pageMax  = 10_000
+)
 
 // listPage reads one page of the records under p. A token holds the last name
 // of the page before, so that what is made or dropped between two pages neither
@@ -25,6 +27,7 @@ func listPage(ctx context.Context, tx *kernel.Tx, p key.Prefix, page Page) (reco
 		}
 		after = string(last)
 	}
+	page.Size = min(page.Size, pageMax)
 	for {
 		want := scanSize
 		if page.Size > 0 {

@@ -23,8 +23,11 @@ const (
 type namespaceRecord struct {
 	Levels     []string          `json:"levels"`
 	Properties map[string]string `json:"properties,omitempty"`
-	// Area is the parent of the locations that the server chooses for tables here:
-	// normalised, reserved in the location index.
+	// WarehouseID is the incarnation of the warehouse: one that was deleted and made
+	// again under its name has other roots.
+	WarehouseID string `json:"warehouse-id"`
+	// Area is the parent of the locations that the server chooses for tables here, as
+	// its client spelled it, and reserved in the location index.
 	Area            string `json:"area"`
 	CreatedAtMillis int64  `json:"created-at-ms"`
 }
@@ -38,6 +41,7 @@ type nameRecord struct {
 type pointerRecord struct {
 	Kind             Kind   `json:"kind"`
 	Ident            Ident  `json:"ident"`
+	WarehouseID      string `json:"warehouse-id"`
 	NamespaceID      string `json:"namespace-id"`
 	Location         string `json:"location"`
 	MetadataLocation string `json:"metadata-location"`
@@ -46,8 +50,8 @@ type pointerRecord struct {
 	Claim string `json:"claim,omitempty"`
 }
 
-// claimRecord is the value of a claim or an area in the location index.
-type claimRecord struct {
+// placeRecord is the value of a claim or an area in the location index.
+type placeRecord struct {
 	Warehouses []string `json:"warehouses,omitempty"` // sorted; of a claim, one
 	Pointer    string   `json:"pointer,omitempty"`    // empty: an area
 }
@@ -106,48 +110,47 @@ func readWarehouse(ctx context.Context, get reader, name string) (found[Warehous
 	return w, err
 }
 
-// readNamespace finds a namespace, or refuses.
-func readNamespace(ctx context.Context, get reader, warehouse string, levels []string) (found[namespaceRecord], error) {
+// readNamespace finds a namespace, or refuses. It lies in this incarnation of the
+// warehouse, whose record therefore needs no condition.
+func readNamespace(ctx context.Context, get reader, w found[Warehouse], levels []string) (found[namespaceRecord], error) {
 	if err := checkNamespace(levels); err != nil {
 		return found[namespaceRecord]{}, err
 	}
-	n, err := read[namespaceRecord](ctx, get, key.ForNamespace(warehouse, levels))
-	if err == nil && !n.Exists() {
-		err = noSuchNamespace(levels)
+	n, err := read[namespaceRecord](ctx, get, key.ForNamespace(w.Value.Name, levels))
+	switch {
+	case err != nil:
+		return n, err
+	case !n.Exists():
+		return n, noSuchNamespace(levels)
+	case n.Value.WarehouseID != w.ID:
+		return n, kernel.ErrAgain
 	}
-	return n, err
+	return n, nil
 }
 
-// resolveTriesMax bounds how often a name is looked up again because what it was
-// bound to has just been dropped or renamed.
-const resolveTriesMax = 16
-
 // readTable finds the pointer that a table's name is bound to, with a condition
-// on the pointer alone: the name only leads to it. It refuses a name that is
-// free or bound to a view.
-func readTable(ctx context.Context, tx *kernel.Tx, warehouse string, t Ident) (found[pointerRecord], error) {
+// on the pointer alone: the name only leads to it, and the pointer tells the
+// warehouse. It refuses a name that is free or bound to a view.
+func readTable(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Ident) (found[pointerRecord], error) {
 	if err := checkIdent(t); err != nil {
 		return found[pointerRecord]{}, err
 	}
-	for range resolveTriesMax {
-		name, err := read[nameRecord](ctx, tx.Peek, key.ForTableName(warehouse, t.Namespace, t.Name))
-		if err != nil {
-			return found[pointerRecord]{}, err
-		}
-		if !name.Exists() || name.Value.Kind != KindTable {
-			return found[pointerRecord]{}, noSuchTable(t)
-		}
-		p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(warehouse, name.ID))
-		if err != nil {
-			return p, err
-		}
-		if !p.Exists() || !p.Value.Ident.equal(t) {
-			continue // dropped or renamed between the two reads: the name has changed, too
-		}
-		tx.Keep(p.Record)
-		return p, nil
+	name, err := read[nameRecord](ctx, tx.Peek, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
+	if err != nil {
+		return found[pointerRecord]{}, err
 	}
-	return found[pointerRecord]{}, kernel.ErrContended
+	if !name.Exists() || name.Value.Kind != KindTable {
+		return found[pointerRecord]{}, noSuchTable(t)
+	}
+	p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(w.Value.Name, name.ID))
+	if err != nil {
+		return p, err
+	}
+	if !p.Exists() || !p.Value.Ident.equal(t) || p.Value.WarehouseID != w.ID {
+		return p, kernel.ErrAgain // dropped or renamed between the two reads
+	}
+	tx.Keep(p.Record)
+	return p, nil
 }
 
 // nameTaken refuses a name that is bound already, in the reference's words.
@@ -155,5 +158,5 @@ func nameTaken(kind Kind, t Ident) *Error {
 	if kind == KindView {
 		return refuse(ErrAlreadyExists, "View with same name already exists: %s", t)
 	}
-	return refuse(ErrAlreadyExists, "Table already exists: %s", t)
+	return refuse(errTableExists, "Table already exists: %s", t)
 }

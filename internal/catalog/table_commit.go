@@ -6,6 +6,7 @@ import (
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/rawjson"
 	"github.com/landfast/landfast/internal/tablemeta"
 )
@@ -24,13 +25,20 @@ type CommitTableRequest struct {
 	Table        Ident  `json:"table"`
 	Requirements []byte `json:"requirements"`
 	Updates      []byte `json:"updates"`
+	// Creates says that assert-create is among the requirements. It only adds to
+	// what the commit queues for.
+	Creates bool `json:"creates,omitempty"`
 }
 
 // Plan implements kernel.Operation.
 func (op *CommitTable) Plan() kernel.Plan {
+	locks := tableLocks(op.Request.Warehouse, op.Request.Table)
+	if op.Request.Creates {
+		locks = locks.With(lock.W(key.LocationGuard()))
+	}
 	return kernel.Plan{
 		Op:    "commit-table",
-		Locks: tableLocks(op.Request.Warehouse, op.Request.Table),
+		Locks: locks,
 		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
 	}
 }
@@ -45,9 +53,9 @@ func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	var requirements []tablemeta.Requirement
 	badRequirements := parse("requirements", req.Requirements, &requirements)
-	p, err := readTable(ctx, tx, req.Warehouse, req.Table)
-	if isNoSuchTable(err) && badRequirements == nil && tablemeta.IsCreate(requirements) {
-		return op.create(ctx, tx, w.Value, requirements)
+	p, err := readTable(ctx, tx, w, req.Table)
+	if errors.Is(err, ErrNoSuchTable) && badRequirements == nil && tablemeta.IsCreate(requirements) {
+		return op.create(ctx, tx, w, requirements)
 	}
 	if err != nil {
 		return err
@@ -92,12 +100,15 @@ func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 }
 
 // create makes the table that was staged: all of it is in the updates.
-func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w Warehouse, requirements []tablemeta.Requirement) error {
-	n, err := newTableName(ctx, tx, w.Name, op.Request.Table)
+func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w found[Warehouse], requirements []tablemeta.Requirement) error {
+	n, err := newTableName(ctx, tx, w, op.Request.Table)
+	if errors.Is(err, errTableExists) {
+		return kernel.ErrAgain // it was free a moment ago: now the requirement is what fails
+	}
 	if err != nil {
 		return err
 	}
-	if err := checkMounted(ctx, tx, w); err != nil {
+	if err := checkMounted(ctx, tx, w.Value); err != nil {
 		return err
 	}
 	if err := tablemeta.Check(nil, requirements); err != nil {
@@ -112,11 +123,11 @@ func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w Warehouse, r
 	if err != nil {
 		return fromMetadata(err)
 	}
-	_, canonical, err := checkLocation(w, m.Location())
+	_, canonical, err := checkLocation(w.Value, m.Location())
 	if err != nil {
 		return err
 	}
-	file, err := bind(ctx, tx, w, n, op.Request.Table, id, m, canonical)
+	file, err := bind(ctx, tx, w.Value, n, op.Request.Table, id, m, canonical)
 	if err != nil {
 		return err
 	}

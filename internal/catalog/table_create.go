@@ -30,9 +30,13 @@ type CreateTableRequest struct {
 
 // Plan implements kernel.Operation.
 func (op *CreateTable) Plan() kernel.Plan {
+	locks := tableLocks(op.Request.Warehouse, op.Request.Table)
+	if op.Request.Location != "" && !op.Request.Stage {
+		locks = locks.With(lock.W(key.LocationGuard()))
+	}
 	return kernel.Plan{
 		Op:    "create-table",
-		Locks: tableLocks(op.Request.Warehouse, op.Request.Table),
+		Locks: locks,
 		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
 	}
 }
@@ -56,7 +60,7 @@ func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	n, err := newTableName(ctx, tx, req.Warehouse, req.Table)
+	n, err := newTableName(ctx, tx, w, req.Table)
 	if err != nil {
 		return err
 	}
@@ -91,16 +95,16 @@ func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 
 // newTableName refuses a name that is taken or whose namespace does not exist,
 // and adds the conditions that both stay as they are.
-func newTableName(ctx context.Context, tx *kernel.Tx, warehouse string, t Ident) (found[namespaceRecord], error) {
+func newTableName(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Ident) (found[namespaceRecord], error) {
 	if err := checkIdent(t); err != nil {
 		return found[namespaceRecord]{}, err
 	}
-	n, err := readNamespace(ctx, tx.Peek, warehouse, t.Namespace)
+	n, err := readNamespace(ctx, tx.Peek, w, t.Namespace)
 	if err != nil {
 		return n, err
 	}
 	tx.RequireLive(n.Key, n.ID)
-	there, err := read[nameRecord](ctx, tx.Get, key.ForTableName(warehouse, t.Namespace, t.Name))
+	there, err := read[nameRecord](ctx, tx.Get, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
 	if err != nil {
 		return n, err
 	}
@@ -124,15 +128,15 @@ func bind(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceReco
 	if file, err = writeMetadata(tx, w, m, ""); err != nil {
 		return "", err
 	}
-	name(tx, w, n, id, pointerRecord{
+	bindName(tx, w, n, id, pointerRecord{
 		Kind: KindTable, Ident: t, Location: m.Location(), MetadataLocation: file, Claim: canonical,
 	})
 	return file, nil
 }
 
-// name stages the two records that bind a new name.
-func name(tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, p pointerRecord) {
-	p.NamespaceID = n.ID
+// bindName stages the two records that bind a new name.
+func bindName(tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, p pointerRecord) {
+	p.WarehouseID, p.NamespaceID = w.ID, n.ID
 	tx.Create(key.ForTableName(w.Name, p.Ident.Namespace, p.Ident.Name), id, encode(nameRecord{Kind: p.Kind}))
 	tx.Create(key.ForPointer(w.Name, id), id, encode(p))
 }

@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
@@ -54,7 +53,7 @@ func (op *DropTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	p, err := readTable(ctx, tx, req.Warehouse, req.Table)
+	p, err := readTable(ctx, tx, w, req.Table)
 	if err != nil {
 		return err
 	}
@@ -85,18 +84,25 @@ func unbind(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerReco
 		return err
 	}
 	if name.ID != p.ID {
-		return fmt.Errorf("%w: %s is being renamed", kernel.ErrContended, p.Value.Ident)
+		return kernel.ErrAgain
 	}
 	tx.Delete(name.Key)
 	return nil
 }
 
 // ownMetadataFiles are the metadata files that a purge may delete: those
-// reachable from the table's current metadata that lie under its own location or
-// its write.metadata.path. A table that shares older files with another (it
-// was registered from a foreign log) keeps those.
+// reachable from the table's current metadata that lie below its own location. No
+// other table's pointer names one of them: below a location that is not theirs,
+// nobody creates, moves or registers. Where locations may overlap that cannot be
+// told, so there are none.
 func ownMetadataFiles(ctx context.Context, tx *kernel.Tx, w Warehouse, p pointerRecord) ([]string, error) {
-	own := []string{p.Location}
+	if w.OverlapAllowed {
+		return nil, nil
+	}
+	own, err := w.Scope().Canonical(p.Location)
+	if err != nil {
+		return nil, nil // not ours to open
+	}
 	reachable := []string{p.MetadataLocation}
 	m, err := readMetadata(ctx, tx, w, p.Ident, p.MetadataLocation)
 	switch {
@@ -105,24 +111,14 @@ func ownMetadataFiles(ctx context.Context, tx *kernel.Tx, w Warehouse, p pointer
 	case err != nil:
 		return nil, err
 	default:
-		if path, ok := m.Property("write.metadata.path"); ok {
-			own = append(own, path)
-		}
 		for _, e := range m.MetadataLog() {
 			reachable = append(reachable, e.File)
 		}
 	}
 	var files []string
 	for _, f := range reachable {
-		c, err := w.Scope().Canonical(f)
-		if err != nil {
-			continue // not ours to open
-		}
-		for _, o := range own {
-			if o, err := w.Scope().Canonical(o); err == nil && blob.Within(c, o) {
-				files = append(files, f)
-				break
-			}
+		if c, err := w.Scope().Canonical(f); err == nil && blob.Within(c, own) {
+			files = append(files, f)
 		}
 	}
 	return files, nil

@@ -26,9 +26,10 @@ func (op *TableExists) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *TableExists) Decide(ctx context.Context, tx *kernel.Tx) error {
-	if _, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse); err != nil {
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
 		return err
 	}
-	_, err := readTable(ctx, tx, op.Request.Warehouse, op.Request.Table)
+	_, err = readTable(ctx, tx, w, op.Request.Table)
 	return err
 }

@@ -34,10 +34,11 @@ func (op *ListTables) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *ListTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ListTablesResult{}
-	if _, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse); err != nil {
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
 		return err
 	}
-	if _, err := readNamespace(ctx, tx.Peek, op.Request.Warehouse, op.Request.Namespace); err != nil {
+	if _, err := readNamespace(ctx, tx.Peek, w, op.Request.Namespace); err != nil {
 		return err
 	}
 	records, next, err := listPage(ctx, tx, key.TableNamesIn(op.Request.Warehouse, op.Request.Namespace), op.Request.Page)

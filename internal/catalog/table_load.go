@@ -42,7 +42,7 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	p, err := readTable(ctx, tx, req.Warehouse, req.Table)
+	p, err := readTable(ctx, tx, w, req.Table)
 	if err != nil {
 		return err
 	}

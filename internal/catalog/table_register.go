@@ -6,6 +6,7 @@ import (
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
 )
 
 // RegisterTable binds a name to a metadata file that exists, as it is. With
@@ -27,7 +28,7 @@ type RegisterTableRequest struct {
 func (op *RegisterTable) Plan() kernel.Plan {
 	return kernel.Plan{
 		Op:    "register-table",
-		Locks: tableLocks(op.Request.Warehouse, op.Request.Table),
+		Locks: tableLocks(op.Request.Warehouse, op.Request.Table).With(lock.W(key.LocationGuard())),
 		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
 	}
 }
@@ -41,19 +42,23 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return err
 	}
 	if req.Overwrite {
-		p, err := readTable(ctx, tx, req.Warehouse, req.Table)
+		p, err := readTable(ctx, tx, w, req.Table)
 		if err == nil {
 			return op.overwrite(ctx, tx, w.Value, p)
 		}
-		if !isNoSuchTable(err) {
+		if !errors.Is(err, ErrNoSuchTable) {
 			return err
 		}
 	}
-	n, err := newTableName(ctx, tx, req.Warehouse, req.Table)
+	n, err := newTableName(ctx, tx, w, req.Table)
+	if req.Overwrite && errors.Is(err, errTableExists) {
+		return kernel.ErrAgain // it was free a moment ago
+	}
 	if err != nil {
 		return err
 	}
-	location, err := op.read(ctx, tx, w.Value)
+	id := tx.NewID()
+	location, err := op.read(ctx, tx, w.Value, id)
 	if err != nil {
 		return err
 	}
@@ -61,13 +66,12 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	id := tx.NewID()
 	if w.Value.OverlapAllowed {
 		canonical = ""
 	} else if err := claim(ctx, tx, w.Value, canonical, id, ""); err != nil {
 		return err
 	}
-	name(tx, w.Value, n, id, pointerRecord{
+	bindName(tx, w.Value, n, id, pointerRecord{
 		Kind: KindTable, Ident: req.Table, Location: location, MetadataLocation: req.MetadataLocation, Claim: canonical,
 	})
 	return nil
@@ -75,7 +79,7 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 
 // overwrite points an existing table to the file.
 func (op *RegisterTable) overwrite(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord]) error {
-	location, err := op.read(ctx, tx, w)
+	location, err := op.read(ctx, tx, w, p.ID)
 	if err != nil {
 		return err
 	}
@@ -91,10 +95,19 @@ func (op *RegisterTable) overwrite(ctx context.Context, tx *kernel.Tx, w Warehou
 }
 
 // read checks the file, sets the result, and returns the location of the table.
-func (op *RegisterTable) read(ctx context.Context, tx *kernel.Tx, w Warehouse) (string, error) {
+// The index is opened first: a file that is then there, and not below the
+// location of another table, is not being deleted, and will not be.
+func (op *RegisterTable) read(ctx context.Context, tx *kernel.Tx, w Warehouse, pointerID string) (string, error) {
 	file := op.Request.MetadataLocation
-	if _, err := w.Scope().Canonical(file); err != nil {
+	canonical, err := w.Scope().Canonical(file)
+	if err != nil {
 		return "", fromLocation(err)
+	}
+	if err := openIndex(ctx, tx); err != nil {
+		return "", err
+	}
+	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
+		return "", err
 	}
 	m, err := readMetadata(ctx, tx, w, op.Request.Table, file)
 	var refusal *Error

@@ -37,14 +37,17 @@ func (op *RenameTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	p, err := readTable(ctx, tx, req.Warehouse, req.Source)
+	p, err := readTable(ctx, tx, w, req.Source)
 	if err != nil {
 		return err
+	}
+	if req.Destination.equal(req.Source) {
+		return nil // as the reference: it has that name
 	}
 	if err := checkIdent(req.Destination); err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Peek, req.Warehouse, req.Destination.Namespace)
+	n, err := readNamespace(ctx, tx.Peek, w, req.Destination.Namespace)
 	if err != nil {
 		return err
 	}

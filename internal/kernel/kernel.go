@@ -22,6 +22,7 @@ type Options struct {
 	// Queue orders the operations of this process: lock/local's table.
 	Queue lock.Locker
 	// Locker orders them across processes, after the queue. Nil where none is needed.
+	// That a hold was lost is not looked for: it costs a conflict, never an update.
 	Locker lock.Locker
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -151,10 +152,12 @@ func (r *run) turn(ctx context.Context, set lock.Set) ([]store.Cond, error) {
 		)
 		pause := time.Duration(0)
 		switch {
-		case errors.Is(err, errReadsChanged):
+		case errors.Is(err, ErrAgain):
+			r.report.Conflicts++
 		case errors.As(err, &conflict):
 			r.report.Conflicts++
-			if tries >= reserveAfter && len(conflict.Conds) > 0 {
+			// What does not queue at all (a reader) never comes to wait for others.
+			if tries >= reserveAfter && len(conflict.Conds) > 0 && set.Len() > 0 {
 				return conflict.Conds, nil
 			}
 		case errors.As(err, &blocked):
@@ -213,21 +216,18 @@ func timely(err error) error {
 	return err
 }
 
-// errReadsChanged: an answer rested on several records, and one of them changed meanwhile.
-var errReadsChanged = errors.New("kernel: reads changed")
-
 // attempt decides once and applies what was decided.
 func (r *run) attempt(ctx context.Context) error {
 	tx, refusal := r.decide(ctx)
+	if errors.Is(refusal, ErrAgain) {
+		return refusal
+	}
 	if refusal == nil && len(tx.writes) == 0 && len(tx.order) < 2 {
 		return nil // an answer read from one record needs no second look
 	}
 	if refusal != nil || len(tx.writes) == 0 {
-		switch same, err := tx.unchanged(ctx); {
-		case err != nil:
+		if err := tx.settle(ctx); err != nil {
 			return err
-		case !same:
-			return errReadsChanged
 		}
 		return refusal
 	}

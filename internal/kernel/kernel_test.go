@@ -207,6 +207,11 @@ func TestMisuse(t *testing.T) {
 			tx.Create(tableA, "a", nil)
 			return err
 		},
+		"changes its incarnation": func(_ context.Context, tx *kernel.Tx) error {
+			tx.Keep(store.Record{Key: tableA, Version: "v", ID: "a"})
+			tx.Put(tableA, "b", nil)
+			return nil
+		},
 		"impure": func(_ context.Context, tx *kernel.Tx) error {
 			n++
 			tx.Create(tableA, "a", []byte(fmt.Sprint(n)))

@@ -17,8 +17,8 @@ type Operation interface {
 
 	// Decide reads through tx, stages writes and files, and sets the result. It
 	// may run many times, so it has no other effect and sets the result afresh on
-	// each run; time, ids and file names come from tx alone. An error refuses
-	// the operation: nothing is applied.
+	// each run; time, ids and file names come from tx alone. ErrAgain asks for
+	// another run; any other error refuses the operation: nothing is applied.
 	Decide(ctx context.Context, tx *Tx) error
 }
 
@@ -27,9 +27,9 @@ type Plan struct {
 	// Op is the operation's name in logs, metrics and encodings: one word per
 	// operation, for ever.
 	Op string
-	// Locks names keys of warehouses, namespaces and table names only. It orders
-	// the waiters and protects nothing: a read, and a write outside the set, is
-	// protected by its conditions. Empty: the operation does not queue.
+	// Locks names keys of warehouses, namespaces and table names, and the guard of the
+	// location index. It orders the waiters and protects nothing: a read, and a write
+	// outside the set, is protected by its conditions. Empty: the operation does not queue.
 	Locks lock.Set
 	// Wait bounds the time in the queue. Zero: as long as the request's deadline allows.
 	Wait time.Duration
@@ -40,7 +40,8 @@ type Plan struct {
 // Runner runs operations. *Kernel is one.
 type Runner interface {
 	// Do runs op to its end and is done with it when it returns: the result is in op.
-	// It blocks, for no longer than ctx. Errors: what Decide refused with,
+	// It blocks no longer than ctx, but for a batch that was sent: that ends within
+	// the limits of its own. Errors: what Decide refused with,
 	// ErrContended, ErrOverloaded, ErrUpload, store.ErrOutcomeUnknown, the cause of ctx
 	// where the client left, or a fault of the store or of the files. Only with
 	// store.ErrOutcomeUnknown may anything have been applied.

@@ -149,8 +149,11 @@ func (tx *Tx) Delete(k key.Key) {
 }
 
 func (tx *Tx) stage(w store.Write) {
-	if _, ok := tx.reads[w.Key]; !ok {
+	switch read, ok := tx.reads[w.Key]; {
+	case !ok:
 		panic(fmt.Sprintf("kernel: blind write of %v", w.Key))
+	case !w.Delete && read.Exists() && read.ID != w.ID:
+		panic(fmt.Sprintf("kernel: write of %v changes its incarnation", w.Key)) // Live conditions rest on it
 	}
 	for i := range tx.writes {
 		if tx.writes[i].Key == w.Key {
@@ -194,20 +197,25 @@ func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
 	return b
 }
 
-// unchanged reports whether every record read still has its version. Versions
-// never repeat, so if so, all of them held together at one moment: an answer that
-// rests on several records is then as good as one read in a transaction.
-func (tx *Tx) unchanged(ctx context.Context) (bool, error) {
+// settle looks again at every record read. Versions never repeat, so if none has
+// changed, all of them held together at one moment: an answer that rests on several
+// records is then as good as one read in a transaction. Otherwise it returns a
+// *store.ConflictError with what changed.
+func (tx *Tx) settle(ctx context.Context) error {
+	var changed []store.Cond
 	for _, k := range tx.order {
-		r, err := tx.store.Get(ctx, k)
+		r, err := tx.Peek(ctx, k)
 		if err != nil {
-			return false, fmt.Errorf("read %v again: %w", k, err)
+			return err
 		}
 		if r.Version != tx.reads[k].Version {
-			return false, nil
+			changed = append(changed, store.Is(k, tx.reads[k].Version))
 		}
 	}
-	return true, nil
+	if len(changed) > 0 {
+		return &store.ConflictError{Conds: changed}
+	}
+	return nil
 }
 
 var errImpure = errors.New("kernel: decide is impure")

@@ -174,7 +174,6 @@ func TestBadInput(t *testing.T) {
 		// Renaming and reporting.
 		{rename, `{}`, 400, malformed, "required: source, destination"},
 		{rename, `{"source":{},"destination":{"namespace":["sea"]}}`, 400, malformed, "required: source.namespace, source.name, destination.name"},
-		{rename, `{"source":{"namespace":["sea"],"name":"t"},"destination":{"namespace":["sea"],"name":"t"}}`, 409, "AlreadyExistsException", "already exists"},
 		{rename, `{"source":{"namespace":["sea"],"name":"t"},"destination":{"namespace":["sea"],"name":"a/../\u0007"}}`, 400, illegal, "control character"},
 		{rename, `{"source":{"namespace":["sea"],"name":"t"},"destination":{"namespace":["land"],"name":"t"}}`, 404, "NoSuchNamespaceException", "Namespace does not exist: land"},
 		{metrics, `{}`, 400, malformed, "required: report-type"},
@@ -187,9 +186,10 @@ func TestBadInput(t *testing.T) {
 		{register, `{"name":"n","metadata-location":""}`, 400, illegal, "it is empty"},
 		{register, `{"name":"n","metadata-location":"file:///etc/passwd"}`, 400, illegal, "lies below none of the warehouse's roots"},
 		{register, `{"name":"n","metadata-location":"$TABLE/metadata/../../../../../etc/passwd"}`, 400, illegal, `the segment ".."`},
-		{register, `{"name":"n","metadata-location":"$TABLE/none.metadata.json"}`, 404, "NotFoundException", "Failed to open input stream for file: "},
+		{register, `{"name":"n","metadata-location":"file://$ROOT/main/none.metadata.json"}`, 404, "NotFoundException", "Failed to open input stream for file: "},
 		{register, `{"name":"n","metadata-location":"file:$ROOT/main/.landfast-warehouse-main-id"}`, 400, illegal, ""},
 		{register, `{"name":"n","metadata-location":"file:$ROOT/main/sea"}`, 400, illegal, ""},
+		{register, `{"name":"n","metadata-location":"$TABLE/none.metadata.json"}`, 400, illegal, "overlaps the location of another table"},
 		{register, `{"name":"t","metadata-location":"$TABLE/none.metadata.json"}`, 409, "AlreadyExistsException", "Table already exists: sea.t"},
 
 		// Warehouses.

@@ -39,6 +39,7 @@ var exportedErrors = map[string]error{
 	"lock.ErrLost":      lock.ErrLost,
 	"lock.ErrReleased":  lock.ErrReleased,
 
+	"kernel.ErrAgain":      kernel.ErrAgain,
 	"kernel.ErrContended":  kernel.ErrContended,
 	"kernel.ErrOverloaded": kernel.ErrOverloaded,
 	"kernel.ErrUpload":     kernel.ErrUpload,
@@ -68,6 +69,7 @@ var exportedErrors = map[string]error{
 // internalErrors need no row: whoever meets one turns it into another, and what
 // gets through is a fault of the server, which the last row says.
 var internalErrors = map[string]string{
+	"kernel.ErrAgain":       "the kernel decides again; it never leaves Do",
 	"store.ErrInvalidBatch": "a bug in an operation; the kernel panics before",
 	"blob.ErrNotFound":      "catalog says ErrMissingFile",
 	"blob.ErrExists":        "file names are fresh: a fault",

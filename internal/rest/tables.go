@@ -95,7 +95,8 @@ func (c *call) commitTable() error {
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	if createsTable(body.Requirements) {
+	creates := createsTable(body.Requirements)
+	if creates {
 		// The client takes 409 for a table that exists, as on every other create.
 		c.class = writing
 	}
@@ -104,7 +105,7 @@ func (c *call) commitTable() error {
 			body.Identifier.ident(), c.path.ident()))
 	}
 	commit := &catalog.CommitTable{Request: catalog.CommitTableRequest{
-		Warehouse: c.path.warehouse, Table: c.path.ident(), Requirements: body.Requirements, Updates: body.Updates,
+		Warehouse: c.path.warehouse, Table: c.path.ident(), Requirements: body.Requirements, Updates: body.Updates, Creates: creates,
 	}}
 	if err := c.do(commit); err != nil {
 		return err
