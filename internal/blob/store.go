@@ -25,6 +25,8 @@ var (
 	ErrNotRegular = errors.New("blob: not a regular file")
 	// ErrFull says that the disk, or this user's share of it, has no room left. Trying again at once will fail too.
 	ErrFull = errors.New("blob: no space left")
+	// ErrBelowFile says that a part of the path of what is to be created is no directory. It is wrapped by a *LocationError.
+	ErrBelowFile = errors.New("blob: below a file")
 	// ErrOutside says that the location is in no root of the scope, or that a symbolic link leads out of its root.
 	ErrOutside = errors.New("blob: outside the warehouse's roots")
 )
@@ -50,7 +52,7 @@ type Store interface {
 	// When it returns nil, file and name survive the loss of power. Of several calls for one location
 	// exactly one returns nil, the others ErrExists. An error leaves no file; directories may stay.
 	// The caller must not change data before Create returns.
-	// Errors: *LocationError, ErrOutside, ErrExists, ErrFull.
+	// Errors: *LocationError, ErrOutside, ErrBelowFile, ErrExists, ErrFull.
 	Create(ctx context.Context, scope Scope, location string, data []byte) error
 
 	// Delete removes the file; a missing file is no error. The directory stays, even empty. The loss of

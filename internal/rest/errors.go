@@ -122,8 +122,9 @@ var errorTable = []errorRow{
 		write:  answer{http.StatusUnprocessableEntity, "WarehouseUnavailableException", false},
 		commit: answer{http.StatusUnprocessableEntity, "WarehouseUnavailableException", false}},
 
-	// A file that a client placed where a symbolic link leads out of the warehouse.
+	// A file that a client placed where a symbolic link leads out of the warehouse, or below another file.
 	everywhere(blob.ErrOutside, http.StatusBadRequest, "IllegalArgumentException"),
+	everywhere(blob.ErrBelowFile, http.StatusBadRequest, "IllegalArgumentException"),
 
 	{err: blob.ErrFull, read: fullDisk, write: fullDisk, commit: fullDisk, level: slog.LevelError,
 		message: "There is no space left for files; nothing was changed (request %s)"},

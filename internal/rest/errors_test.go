@@ -49,6 +49,7 @@ var exportedErrors = map[string]error{
 	"blob.ErrTooLarge":    blob.ErrTooLarge,
 	"blob.ErrNotRegular":  blob.ErrNotRegular,
 	"blob.ErrFull":        blob.ErrFull,
+	"blob.ErrBelowFile":   blob.ErrBelowFile,
 	"blob.ErrOutside":     blob.ErrOutside,
 	"blob.ErrMarkMissing": blob.ErrMarkMissing,
 

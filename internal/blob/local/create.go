@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/landfast/landfast/internal/blob"
 )
@@ -27,6 +28,12 @@ func (s *Store) Create(ctx context.Context, scope blob.Scope, location string, d
 
 // createNamed is named for Create, to which a missing file is nothing that its caller could act on.
 func createNamed(err error, location string) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return &blob.LocationError{
+			Location: location, Err: blob.ErrBelowFile,
+			Problem: "a part of its path is no directory", Remedy: "choose a location that does not lie below a file",
+		}
+	}
 	if err := named(err, location); !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}

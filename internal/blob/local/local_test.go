@@ -331,7 +331,7 @@ func TestWrongKind(t *testing.T) {
 		}
 	}
 	got = attempts(t, s, scope, root.URI+"/file/below/f")
-	if err := got["create"]; err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "directory") {
+	if err := got["create"]; !errors.Is(err, blob.ErrBelowFile) {
 		t.Errorf("create below a file: %v", err)
 	}
 	if got["delete"] != nil || got["exists"] != nil || !errors.Is(got["read"], blob.ErrNotFound) {

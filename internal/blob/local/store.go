@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ func (s *Store) open(ctx context.Context, scope blob.Scope, location string) (ta
 	if err != nil {
 		return target{}, err
 	}
-	if strings.HasPrefix(path.Base(slashed), blob.MarkPrefix) {
+	if strings.Contains("/"+slashed, "/"+blob.MarkPrefix) {
 		return target{}, &blob.LocationError{Location: location, Problem: "names that begin with " + blob.MarkPrefix + " are reserved", Remedy: "choose another"}
 	}
 	return openBelow(root, slashed)
