@@ -125,7 +125,7 @@ func call(ctx context.Context, method, url string, body []byte, headers ...strin
 	if err != nil {
 		return nil, nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, nil, err

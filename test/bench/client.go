@@ -29,10 +29,15 @@ func dial(address string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}, nil
+	return newClient(conn), nil
 }
 
-func (c *client) close() error { return c.conn.Close() }
+func newClient(conn net.Conn) *client {
+	return &client{conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
+}
+
+// hangUp ends the connection, from which everything was read that counts.
+func (c *client) hangUp() { _ = c.conn.Close() }
 
 // request is the bytes of a request; a nil body is none.
 func request(method, path string, body []byte, headers ...string) []byte {

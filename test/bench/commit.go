@@ -81,11 +81,11 @@ func commitRow(ctx context.Context, s *site, n int, hot bool) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	conns, closeOurs, err := clients(s.landfast.address, n)
+	conns, hangUpOurs, err := clients(s.landfast.address, n)
 	if err != nil {
 		return nil, err
 	}
-	defer closeOurs()
+	defer hangUpOurs()
 	var ours []worker
 	for i, w := range writers {
 		ours = append(ours, func() (int, error) { return w.commit(conns[i]) })
@@ -107,11 +107,11 @@ func commitRow(ctx context.Context, s *site, n int, hot bool) ([]string, error) 
 	if err := s.setFloor(ctx, "commit", answer{body: t.body, fileBytes: len(t.Metadata)}); err != nil {
 		return nil, err
 	}
-	floorConns, closeFloor, err := clients(s.floor.address, n)
+	floorConns, hangUpFloor, err := clients(s.floor.address, n)
 	if err != nil {
 		return nil, err
 	}
-	defer closeFloor()
+	defer hangUpFloor()
 	var floor []worker
 	for i, w := range writers {
 		post := request(http.MethodPost, "/write/commit", w.request[bytes.Index(w.request, []byte("{")):])

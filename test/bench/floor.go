@@ -129,14 +129,14 @@ func serveFloor(ctx context.Context, dir string, stdin io.Reader, stdout io.Writ
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: newFloor(dir)}
+	server := &http.Server{Handler: newFloor(dir), ReadHeaderTimeout: exchangeMax}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
 		cancel()
 	}()
-	defer context.AfterFunc(ctx, func() { server.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if _, err := fmt.Fprintln(stdout, listener.Addr()); err != nil {
 		return err
 	}

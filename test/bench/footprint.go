@@ -23,7 +23,7 @@ func processSection(o options) section {
 		title: "The process",
 		about: fmt.Sprintf("Start to ready is from starting the process to the first 200 of /readyz, the median of %d starts and the slowest.\n"+
 			"The existing data directory is the one that the rows above left. Memory is VmRSS.", starts),
-		columns: []string{"figure", "slowest", "target", "on"},
+		columns: []string{"figure", "slowest", "target, met?", "on"},
 		rows: []row{
 			{"process/rss-ready", rssReadyRow},
 			{"process/rss-used", rssUsedRow},
@@ -117,7 +117,7 @@ func rssUsedRow(ctx context.Context, s *site) (cells []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.close()
+	defer conn.hangUp()
 	get, w := request(http.MethodGet, c.tablePath(table), nil), newWriter(c.tablePath(table), table, "value")
 	for range requests {
 		load, _, err := conn.exchange(get)

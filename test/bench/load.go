@@ -53,7 +53,7 @@ func loadRow(ctx context.Context, s *site, n, snapshots int, known bool) ([]stri
 		wantStatus, wantLength = http.StatusNotModified, 0
 	}
 	workers := func(address, path string) ([]worker, func(), error) {
-		conns, close, err := clients(address, n)
+		conns, hangUp, err := clients(address, n)
 		var list []worker
 		for _, c := range conns {
 			get := request(http.MethodGet, path, nil, headers...)
@@ -65,18 +65,18 @@ func loadRow(ctx context.Context, s *site, n, snapshots int, known bool) ([]stri
 				return status, err
 			})
 		}
-		return list, close, err
+		return list, hangUp, err
 	}
-	ours, closeOurs, err := workers(s.landfast.address, s.catalog.tablePath(table))
+	ours, hangUpOurs, err := workers(s.landfast.address, s.catalog.tablePath(table))
 	if err != nil {
 		return nil, err
 	}
-	defer closeOurs()
-	floor, closeFloor, err := workers(s.floor.address, "/answer/"+table)
+	defer hangUpOurs()
+	floor, hangUpFloor, err := workers(s.floor.address, "/answer/"+table)
 	if err != nil {
 		return nil, err
 	}
-	defer closeFloor()
+	defer hangUpFloor()
 	c, err := compare(ctx, ours, floor, s.options.duration())
 	return append([]string{count(wantLength)}, c.cells()...), err
 }

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,7 +19,7 @@ const runMax = 15 * time.Minute
 func main() {
 	var o options
 	var pattern, floorDir string
-	flag.Float64Var(&o.seconds, "seconds", 3, "how long Landfast, and again the floor, is driven for each `row`")
+	flag.Float64Var(&o.seconds, "seconds", 3, "how many `seconds` Landfast, and again the floor, is driven for each row")
 	flag.StringVar(&pattern, "run", "", "measure only the rows whose name matches this `regexp`")
 	flag.BoolVar(&o.list, "list", false, "print the names of the rows and exit")
 	flag.StringVar(&o.binary, "binary", "", "measure this `file` instead of building ./cmd/landfast")
@@ -82,6 +83,16 @@ func sections(o options) []section {
 	return []section{loadSection(o), commitSection(o), tablemetaSection(o), storeSection(o), processSection(o)}
 }
 
+// loadAverage says how busy the machine was in the last minute, if it tells.
+func loadAverage() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	one, _, ok := strings.Cut(string(data), " ")
+	if err != nil || !ok {
+		return "unknown"
+	}
+	return one
+}
+
 func bench(ctx context.Context, o options) (err error) {
 	began := time.Now()
 	s := &site{options: o}
@@ -91,8 +102,8 @@ func bench(ctx context.Context, o options) (err error) {
 		}
 	}()
 	if !o.list {
-		fmt.Printf("%s, %s/%s, %d cores, %s; %v s per row and side\n",
-			began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.seconds)
+		fmt.Printf("%s, %s/%s, %d cores, %s, load average %s; %v s per row and side\n",
+			began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), loadAverage(), o.seconds)
 	}
 	for _, sec := range sections(o) {
 		t := newTable(os.Stdout, sec)
@@ -112,7 +123,7 @@ func bench(ctx context.Context, o options) (err error) {
 		}
 	}
 	if !o.list {
-		fmt.Printf("\nEvery acknowledged commit was found. %s in all.\n", time.Since(began).Round(time.Second))
+		fmt.Printf("\nEvery acknowledged commit was found. %s in all, load average %s.\n", time.Since(began).Round(time.Second), loadAverage())
 	}
 	return nil
 }

@@ -70,8 +70,7 @@ func freeAddress() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return l.Addr().String(), l.Close()
 }
 
 // start runs a command whose output goes to a file, except what it writes to
@@ -106,7 +105,7 @@ func (p *process) awaitReady(ctx context.Context) error {
 	for {
 		if c, err := dial(p.address); err == nil {
 			status, _, err := c.exchange(request(http.MethodGet, "/readyz", nil))
-			c.close()
+			c.hangUp()
 			if err == nil && status == http.StatusOK {
 				return nil
 			}

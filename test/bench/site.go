@@ -112,22 +112,22 @@ func (s *site) setFloor(ctx context.Context, name string, a answer) error {
 	return err
 }
 
-// clients opens n connections to an address. The caller closes them with close.
-func clients(address string, n int) (list []*client, close func(), err error) {
-	close = func() {
+// clients opens n connections to an address. The caller ends them with hangUp.
+func clients(address string, n int) (list []*client, hangUp func(), err error) {
+	hangUp = func() {
 		for _, c := range list {
-			c.close()
+			c.hangUp()
 		}
 	}
 	for range n {
 		c, err := dial(address)
 		if err != nil {
-			close()
+			hangUp()
 			return nil, nil, err
 		}
 		list = append(list, c)
 	}
-	return list, close, nil
+	return list, hangUp, nil
 }
 
 // close ends what runs and removes the directory.

@@ -17,7 +17,7 @@ func tablemetaSection(o options) section {
 		title: "One commit in tablemeta",
 		about: "From the bytes of one metadata file to those of the next: parse, check requirements, add a snapshot and move `main`, write.\n" +
 			"No server and no disk; against encoding/json's Valid and one copy of the same bytes.",
-		columns: []string{"bytes", "p50", "p99", "allocations", "floor p50", "ratio", "target"},
+		columns: []string{"bytes", "p50", "p99", "allocations", "floor p50", "ratio", "target, met?"},
 	}
 	for _, n := range []int{1, 100, 1000, 10_000} {
 		sec.rows = append(sec.rows, row{
