@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/landfast/landfast/internal/config"
 )
 
 // version is set by the linker: see the Makefile.
@@ -65,6 +67,7 @@ func run(args []string, world surroundings) (status int) {
 		kong.Writers(world.stdout, world.stderr),
 		kong.Exit(func(int) { ended = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"url": defaultURL, "data": config.Default().Data},
 		kong.Bind(world),
 	)
 	if err != nil {

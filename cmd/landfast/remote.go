@@ -16,7 +16,7 @@ import (
 
 // remote is the server that a command talks to.
 type remote struct {
-	URL string `name:"url" env:"LANDFAST_URL" default:"http://127.0.0.1:8181" placeholder:"URL" help:"The server. Default: ${default}."`
+	URL string `name:"url" env:"LANDFAST_URL" default:"${url}" placeholder:"URL" help:"The server. Default: ${default}."`
 }
 
 // Bounds of one call. The server's own time for a request may be configured to be
@@ -25,6 +25,17 @@ const (
 	callTimeout   = 2 * time.Minute
 	answerMaxSize = 64 << 20
 )
+
+// defaultURL is where `landfast serve` listens when nothing is configured.
+const defaultURL = "http://127.0.0.1:8181"
+
+// AfterApply takes an empty variable for none.
+func (r *remote) AfterApply() error {
+	if r.URL == "" {
+		r.URL = defaultURL
+	}
+	return nil
+}
 
 // do sends one request and decodes the answer, which it also returns as it came.
 // Its errors are a refusal of the server, a usageError or an unreachableError.

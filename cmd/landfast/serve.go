@@ -127,7 +127,7 @@ func (c *configCheckCommand) Run(world surroundings) error {
 
 type backupCommand struct {
 	File string `arg:"" placeholder:"FILE" help:"The file to write; it must not exist."`
-	Data string `name:"data" env:"LANDFAST_DATA" default:"landfast-data" placeholder:"DIR" help:"The data directory of the catalog. Default: ${default}."`
+	Data string `name:"data" env:"LANDFAST_DATA" default:"${data}" placeholder:"DIR" help:"The data directory of the catalog. Default: ${default}."`
 }
 
 // Help is what --help adds.
@@ -142,6 +142,9 @@ directory, copy the backup there as catalog.db, and start. See docs/operations.m
 
 // Run makes the copy.
 func (c *backupCommand) Run(world surroundings) error {
+	if c.Data == "" { // an empty variable is as good as none
+		c.Data = config.Default().Data
+	}
 	if err := server.Backup(context.Background(), c.Data, c.File); err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 // Bounds of the settings that have any. A request that may take longer than an
 // hour is a mistake, and so is a body that would not fit in memory.
 const (
-	requestTimeoutMin, requestTimeoutMax   = 100 * time.Millisecond, time.Hour
-	shutdownTimeoutMin, shutdownTimeoutMax = 0, time.Hour
-	maxBodyMin, maxBodyMax                 = 1 << 10, 1 << 30
+	shortestRequest, longestRequest = 100 * time.Millisecond, time.Hour
+	longestShutdown                 = time.Hour
+	smallestBody, largestBody       = 1 << 10, 1 << 30
 )
 
 // check finds what is wrong with values that are well formed. Each problem has
@@ -35,13 +35,13 @@ func (c Config) check() (wrong []*Error) {
 		add("listen", "listen on 127.0.0.1, or add --insecure if everybody who reaches this address may change every table",
 			"other machines can reach %s, and there is no authentication yet", c.Listen)
 	}
-	if d := c.RequestTimeout; d < requestTimeoutMin || d > requestTimeoutMax {
-		add("request_timeout", "choose one in between", "%v is not from %v to %v", d, requestTimeoutMin, requestTimeoutMax)
+	if d := c.RequestTimeout; d < shortestRequest || d > longestRequest {
+		add("request_timeout", "choose one in between", "%v is not from %v to %v", d, shortestRequest, longestRequest)
 	}
-	if d := c.ShutdownTimeout; d < shutdownTimeoutMin || d > shutdownTimeoutMax {
-		add("shutdown_timeout", "choose one in between", "%v is not from 0s to %v", d, shutdownTimeoutMax)
+	if d := c.ShutdownTimeout; d < 0 || d > longestShutdown {
+		add("shutdown_timeout", "choose one in between", "%v is not from 0s to %v", d, longestShutdown)
 	}
-	if n := c.MaxBodyBytes; n < maxBodyMin || n > maxBodyMax {
+	if n := c.MaxBodyBytes; n < smallestBody || n > largestBody {
 		add("max_body_bytes", "choose a size in between", "%d bytes are not from 1KiB to 1GiB", n)
 	}
 	if l := c.Warehouse.Main.Location; l != "" {

@@ -13,20 +13,20 @@ import (
 
 // parseFile reads settings from YAML. Whatever it does not know is an error, with
 // its line: a misspelt key that was silently ignored would be found much later.
-func parseFile(name string, data []byte, given map[string]setting) []error {
+func parseFile(name string, data []byte, given map[string]setting) []*Error {
 	f := &file{name: name, given: given, lines: map[string]int{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil // an empty file says nothing
 	} else if err != nil {
-		return []error{f.malformed(err)}
+		return []*Error{f.malformed(err)}
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); err == nil {
 		f.refuse(&second, "", "there is a second document", "keep everything in one, without a line ---")
 	} else if !errors.Is(err, io.EOF) {
-		return []error{f.malformed(err)}
+		return []*Error{f.malformed(err)}
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
@@ -41,19 +41,19 @@ type file struct {
 	name  string
 	given map[string]setting
 	lines map[string]int // by key: where it stands
-	errs  []error
+	errs  []*Error
 }
 
 func (f *file) at(line int) string { return fmt.Sprintf("%s:%d", f.name, line) }
 
 func (f *file) refuse(n *yaml.Node, key, problem, remedy string) {
-	f.errs = append(f.errs, &Error{Where: f.at(n.Line), Key: key, Problem: problem, Remedy: remedy})
+	f.errs = append(f.errs, &Error{Where: f.at(n.Line), Key: key, Problem: problem, Remedy: remedy, line: n.Line})
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 // malformed moves the line out of the parser's words, where every other error has it.
-func (f *file) malformed(err error) error {
+func (f *file) malformed(err error) *Error {
 	where, problem := f.name, strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		where, problem = f.name+":"+m[1], err.Error()[len(m[0]):]
@@ -96,7 +96,7 @@ func (f *file) leaf(k, v *yaml.Node, key string) {
 	case v.Tag == "!!null":
 		f.refuse(k, key, "it has no value", "give it one, or delete the line")
 	default:
-		f.given[key] = setting{v.Value, f.at(v.Line), key}
+		f.given[key] = setting{v.Value, f.at(v.Line), key, v.Line}
 	}
 }
 

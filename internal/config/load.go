@@ -27,6 +27,8 @@ type Error struct {
 	Key     string // as it was written; empty where there is none
 	Problem string
 	Remedy  string
+
+	line int // in the file; 0 elsewhere
 }
 
 func (e *Error) Error() string {
@@ -42,13 +44,14 @@ type setting struct {
 	value string
 	where string
 	key   string // as it was written there
+	line  int    // in the file; 0 elsewhere
 }
 
 // Load merges the sources. The warnings are for the log: nothing that they name
 // has any effect. The error joins an [*Error] for each thing that is wrong; the
 // Config is then not to be used.
 func Load(src Sources) (Config, []string, error) {
-	var errs []error
+	var wrong []*Error
 	given := make(map[string]setting, len(Keys))
 
 	if src.File != "" {
@@ -56,12 +59,12 @@ func Load(src Sources) (Config, []string, error) {
 		if err != nil {
 			return Config{}, nil, &Error{Where: src.File, Problem: "the configuration cannot be read: " + cause(err), Remedy: "name a YAML file that this user may read"}
 		}
-		errs = append(errs, parseFile(src.File, data, given)...)
+		wrong = parseFile(src.File, data, given)
 	}
 	warnings := fromEnv(src.Env, given)
 	for _, k := range Keys {
 		if v, ok := src.Flags[k.Flag()]; ok {
-			given[k.Name] = setting{v, "--" + k.Flag(), ""}
+			given[k.Name] = setting{value: v, where: "--" + k.Flag()}
 		}
 	}
 
@@ -72,7 +75,7 @@ func Load(src Sources) (Config, []string, error) {
 			continue
 		}
 		if err := k.bind(&c).Set(s.value); err != nil {
-			errs = append(errs, &Error{Where: s.where, Key: s.key, Problem: fmt.Sprintf("%q is not a value for it", s.value), Remedy: err.Error()})
+			wrong = append(wrong, &Error{Where: s.where, Key: s.key, Problem: fmt.Sprintf("%q is not a value for it", s.value), Remedy: err.Error(), line: s.line})
 		}
 	}
 	// A value that could not be read has left its default, so the rest can be looked at all the same.
@@ -81,10 +84,25 @@ func Load(src Sources) (Config, []string, error) {
 		if !ok {
 			s = setting{where: "default", key: p.Key}
 		}
-		p.Where, p.Key = s.where, s.key
-		errs = append(errs, p)
+		p.Where, p.Key, p.line = s.where, s.key, s.line
+		wrong = append(wrong, p)
 	}
-	return c, warnings, errors.Join(errs...)
+	return c, warnings, inOrder(wrong)
+}
+
+// inOrder joins the errors: those of the file from its top to its end, then the others.
+func inOrder(wrong []*Error) error {
+	slices.SortStableFunc(wrong, func(a, b *Error) int {
+		if (a.line == 0) != (b.line == 0) {
+			return b.line - a.line
+		}
+		return a.line - b.line
+	})
+	errs := make([]error, len(wrong))
+	for i, e := range wrong {
+		errs[i] = e
+	}
+	return errors.Join(errs...)
 }
 
 // fromEnv takes the settings from the environment, and warns of what looks like one and is none.
@@ -106,7 +124,7 @@ func fromEnv(environ []string, given map[string]setting) (warnings []string) {
 			continue
 		}
 		if k, ok := byName[name]; ok {
-			given[k.Name] = setting{v, name, ""}
+			given[k.Name] = setting{value: v, where: name}
 		} else if !slices.Contains(known, name) {
 			w := name + ": no setting has this name; the variable has no effect"
 			if n := nearest(strings.TrimPrefix(name, envPrefix), suffixes); n != "" {

@@ -55,7 +55,7 @@ var Modules = map[string][]string{
 	"modernc.org/sqlite":                  {"internal/store/embedded"},
 }
 
-// TestModules are the third-party modules that any test file and any suite may import.
+// TestModules are the third-party modules that test files, suites and the programs below test may import.
 var TestModules = []string{
 	"github.com/cespare/xxhash/v2", "github.com/google/go-cmp", "github.com/google/uuid", "github.com/klauspost/compress",
 	"github.com/prometheus/client_golang", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "golang.org/x/sync",

@@ -184,7 +184,7 @@ func isSuiteOf(suite, pkg string) bool {
 
 // checkModule looks at an import of a third-party module.
 func checkModule(s source, imported string) (problem string) {
-	if s.test || slices.Contains(Suites, s.pkg) {
+	if s.test || slices.Contains(Suites, s.pkg) || strings.HasPrefix(s.pkg, "test/") {
 		for _, m := range TestModules {
 			if within(imported, m) {
 				return ""

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -81,10 +82,10 @@ func wrongKind(dec *jsontext.Decoder, reason string) error {
 }
 
 func atEnd(dec *jsontext.Decoder) error {
-	switch _, err := dec.ReadToken(); err {
-	case io.EOF:
+	switch _, err := dec.ReadToken(); {
+	case errors.Is(err, io.EOF):
 		return nil
-	case nil:
+	case err == nil:
 		return &Error{Offset: dec.InputOffset(), Reason: "more text follows the end of the value"}
 	default:
 		e := describe(err)

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/landfast/landfast/internal/rawjson"
 	"pgregory.net/rapid"
+
+	"github.com/landfast/landfast/internal/rawjson"
 )
 
 // drawSchema writes the JSON of a valid schema with distinct random ids, unknown

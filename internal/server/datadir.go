@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/landfast/landfast/internal/blob"
 )
 
@@ -30,11 +28,7 @@ const (
 // dataDir is a data directory that this process holds.
 type dataDir struct {
 	path string // absolute, its links resolved, and fit to stand in a URI
-	// mainID is the id of the main warehouse that a new catalog begins with. It is
-	// remembered from before its root is marked, so that a start which was cut off
-	// between the mark and the first batch finds its own mark at the next try.
-	mainID string
-	lock   *dirLock
+	lock *dirLock
 }
 
 // openDataDir makes the directory if it is missing, takes its lock and checks its
@@ -65,7 +59,7 @@ func openDataDir(name string) (_ *dataDir, err error) {
 			err = errors.Join(err, d.close())
 		}
 	}()
-	if d.mainID, err = readVersion(d.file(versionFile)); err != nil {
+	if err := checkVersion(d.file(versionFile)); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(d.file(warehousesDir), 0o777); err != nil {
@@ -121,33 +115,27 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("data directory %s cannot be used: %w; %s", path, err, remedy)
 }
 
-// readVersion reads the version file, or writes it where there is none: in a new
-// directory, and in one that holds nothing but a restored catalog.db. Its first
-// line is the layout's version, its second the id of the first main warehouse.
-func readVersion(path string) (mainID string, err error) {
+// checkVersion reads the version file, or writes it where there is none: in a new
+// directory, and in one that holds nothing but a restored catalog.db. Later lines
+// than the first are for later versions.
+func checkVersion(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		mainID = uuid.NewString()
-		return mainID, writeDurably(path, fmt.Appendf(nil, "%d\nmain %s\n", layoutVersion, mainID))
+		return writeDurably(path, fmt.Appendln(nil, layoutVersion))
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w; this user must be able to read it", path, err)
+		return fmt.Errorf("read %s: %w; this user must be able to read it", path, err)
 	}
-	first, rest, _ := strings.Cut(string(data), "\n")
+	first, _, _ := strings.Cut(string(data), "\n")
 	version, err := strconv.Atoi(first)
 	if err != nil || version < 1 {
-		return "", fmt.Errorf("%s is damaged: its first line is %.40q and not a version; write %d there if this directory was made by this version of landfast", path, first, layoutVersion)
+		return fmt.Errorf("%s is damaged: its first line is %.40q and not a version; delete it, and the next start writes it anew", path, first)
 	}
 	if version > layoutVersion {
-		return "", fmt.Errorf("the data directory %s has version %d, and this landfast knows versions up to %d; run the landfast that wrote it, or a newer one",
+		return fmt.Errorf("the data directory %s has version %d, and this landfast knows versions up to %d; run the landfast that wrote it, or a newer one",
 			filepath.Dir(path), version, layoutVersion)
 	}
-	line, _, _ := strings.Cut(rest, "\n")
-	id, ok := strings.CutPrefix(line, "main ")
-	if _, err := uuid.Parse(id); !ok || err != nil {
-		return "", fmt.Errorf("%s is damaged: its second line is %.60q and not `main` and an id; if this directory holds a catalog.db, delete the file", path, line)
-	}
-	return id, nil
+	return nil
 }
 
 // writeDurably makes a file of these bytes that is whole or not there.

@@ -12,7 +12,7 @@
 //
 //	catalog.db   the records (with catalog.db-wal and -shm while a server runs)
 //	LOCK         held by the process that serves it; names that process
-//	VERSION      of this layout, and the id that the first warehouse was given
+//	VERSION      of this layout
 //	warehouses/  the roots of warehouses that were created without a location
 //
 // What is promised: a directory has one server at a time; a directory of a newer

@@ -132,7 +132,11 @@ func outcomeOf(err error) string {
 
 // queued is the lock table's observer.
 func (m *metrics) queued(level key.Level, mode lock.Mode, waited time.Duration) {
-	m.queueSeconds.WithLabelValues(level.String(), mode.String()).Observe(waited.Seconds())
+	word := "shared"
+	if mode == lock.Exclusive {
+		word = "exclusive"
+	}
+	m.queueSeconds.WithLabelValues(level.String(), word).Observe(waited.Seconds())
 }
 
 // committed is the embedded store's observer.

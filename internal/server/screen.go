@@ -16,22 +16,26 @@ var screenText string
 
 var screenTemplate = template.Must(template.New("screen").Parse(screenText))
 
-// screen is the start screen of this server.
-func (s *server) screen(version string) string {
+// screen is what the start screen tells.
+type screen struct {
+	Version string
+	URL     string
+	Listen  string // the address as it was bound
+	Open    bool   // other machines can reach it
+	Data    string
+	Main    string // location of the warehouse main; empty: it was deleted
+}
+
+func (s screen) String() string {
 	var b bytes.Buffer
-	err := screenTemplate.Execute(&b, struct {
-		Version, URL, Listen, Data, Main string
-		Open                             bool
-	}{version, s.url, s.listener.Addr().String(), s.dir.path, s.main, !s.config.Loopback()})
-	if err != nil {
+	if err := screenTemplate.Execute(&b, s); err != nil {
 		panic("server: start screen: " + err.Error())
 	}
 	return b.String()
 }
 
-// urlOf is how clients on this machine reach the listener. A name that was
-// configured is kept, because certificates and redirects may depend on it later;
-// the port is the real one.
+// urlOf is how clients on this machine reach the listener: the host as it was
+// configured, with the port that was bound.
 func urlOf(listen string, addr net.Addr) string {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/landfast/landfast/internal/blob"
 	bloblocal "github.com/landfast/landfast/internal/blob/local"
 	"github.com/landfast/landfast/internal/catalog"
@@ -38,7 +40,7 @@ const (
 	reclaimEvery = 10 * time.Minute
 )
 
-// ErrCutOff: the server stopped, and requests were still running when their time was up.
+// ErrCutOff tells that the server stopped while requests were still running, because their time was up.
 var ErrCutOff = errors.New("requests were cut off")
 
 // Options are what Run needs beside the configuration.
@@ -48,7 +50,8 @@ type Options struct {
 	Screen  io.Writer     // gets the start screen, once, when the server is ready
 	Log     io.Writer     // gets the log
 	Warn    []string      // warnings about the configuration, for the log
-	Ready   func(url string)
+	// Ready, if not nil, is told once where the server can be reached.
+	Ready func(url string)
 }
 
 // Run serves until ctx is done, then lets the running requests finish and returns
@@ -64,7 +67,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	s.log.Info("ready", "url", s.url, "data", s.dir.path, "version", o.Version, "took", time.Since(began).Round(time.Microsecond))
 	if o.Screen != nil {
-		if _, err := io.WriteString(o.Screen, s.screen(o.Version)); err != nil {
+		facts := screen{
+			Version: o.Version, URL: s.url, Listen: s.listener.Addr().String(), Open: !s.config.Loopback(), Data: s.dir.path, Main: s.main,
+		}
+		if _, err := io.WriteString(o.Screen, facts.String()); err != nil {
 			s.log.Warn("the start screen could not be written", "error", err)
 		}
 	}
@@ -138,6 +144,7 @@ func (s *server) bootstrap(ctx context.Context) error {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
 	var root blob.Root
+	id := uuid.NewString()
 	if !first.Exists() {
 		location := s.config.Warehouse.Main.Location
 		if location == "" {
@@ -146,11 +153,11 @@ func (s *server) bootstrap(ctx context.Context) error {
 		if root, err = s.files.Resolve(location); err != nil {
 			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
 		}
-		if err = s.files.Mark(ctx, root, s.dir.mainID); err != nil {
+		if err = s.files.Mark(ctx, root, id); err != nil {
 			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
 		}
 	}
-	op := &catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: s.dir.mainID, Root: root}}
+	op := &catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: id, Root: root}}
 	if err := s.kernel.Do(ctx, op); err != nil {
 		return fmt.Errorf("open the catalog: %w", err)
 	}
@@ -215,10 +222,13 @@ func (s *server) serve(ctx context.Context) error {
 	var failed, cutOff error
 	select {
 	case failed = <-served:
-		s.log.Error("stopping: the listener failed", "error", failed)
+		s.log.Error("the listener failed", "error", failed)
+		cutOff = s.drain(ctx)
 	case <-ctx.Done():
 		cutOff = s.drain(ctx)
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			failed = err
+		}
 	}
 	stopBackground()
 	running.Wait()
@@ -306,7 +316,7 @@ func (s *server) routes(api http.Handler) http.Handler {
 
 // healthz tells that the process runs.
 func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintln(w, "ok")
+	_, _ = io.WriteString(w, "ok\n") // a prober that has gone needs no answer
 }
 
 // readyz tells whether requests are worth sending here.
@@ -322,5 +332,5 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "ready")
+	_, _ = io.WriteString(w, "ready\n")
 }

@@ -95,7 +95,7 @@ func (w *writer) refuse(group []*request, err error, doubt bool) {
 func (w *writer) try(group []*request) (replies []reply, reached progress, err error) {
 	defer func() {
 		if err != nil && w.conn != nil {
-			w.conn.close() // the error that matters is err
+			_ = w.conn.close() // the error that matters is err
 			w.conn = nil
 		}
 	}()
