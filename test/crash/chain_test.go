@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -17,9 +18,10 @@ func (c *checker) liveTable(t *table, head loaded) {
 	if !ok {
 		return
 	}
-	c.chains[t] = chain
 	last := chain[len(chain)-1]
-	if head.metadata.UUID != last.UUID || head.metadata.LastUpdated != last.LastUpdated || !maps.Equal(head.metadata.Properties, last.Properties) {
+	shown := *head.metadata
+	shown.location, shown.number = last.location, last.number // a load has no file of its own
+	if !reflect.DeepEqual(&shown, last) {
 		c.problem("table %s: a load answers other metadata than is in %s", t.id, head.location)
 	}
 	at := c.explain(t, chain)
@@ -167,6 +169,7 @@ func (c *checker) explain(t *table, chain []*version) map[*operation]int {
 				c.problem("table %s: %s could never succeed and is visible in %s", t.id, o, v.location)
 			case o.outcome == unknown:
 				c.resolved[o] = done
+				c.versionsOf[o] = v
 			}
 			if first, twice := at[o]; twice {
 				c.problem("table %s: %s was applied twice, in versions %d and %d", t.id, o, first, i)
@@ -285,6 +288,8 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 			c.problem("table %s: %s was answered with %s, which is not in the table's history", t.id, o, o.location)
 		case there && told < i:
 			c.problem("table %s: %s was answered with version %d and is in version %d", t.id, o, told, i)
+		case o.updated != chain[told].LastUpdated:
+			c.problem("table %s: %s was answered with other metadata than is in %s", t.id, o, o.location)
 		case o.uuid != chain[0].UUID:
 			c.problem("table %s: %s was answered with uuid %s instead of %s", t.id, o, o.uuid, chain[0].UUID)
 		}

@@ -12,6 +12,7 @@ import (
 type observation struct {
 	listed     map[string]int // names of tables, and how often the lists have them
 	tables     map[string]loaded
+	unloadable map[string]string            // what was answered instead
 	namespaces map[string]map[string]string // listed, with their properties
 	files      archive
 }
@@ -27,14 +28,14 @@ type report struct {
 	problems []string
 
 	// What unknown operations turned out to be, and where everything is.
-	resolved map[*operation]outcome
-	names    map[*table]string
-	exists   map[*namespace]bool
+	resolved   map[*operation]outcome
+	versionsOf map[*operation]*version // of resolved commits
+	names      map[*table]string
+	exists     map[*namespace]bool
 	// doomed are the files of purged tables, which must go away.
 	doomed []string
 
-	live, dropped, purged, versions, snapshots, spaces, reads int
-	chains                                                    map[*table][]*version
+	live, dropped, purged, versions, snapshots, spaces, reads int // that were checked
 }
 
 func (r *report) problem(format string, args ...any) {
@@ -54,8 +55,8 @@ type checker struct {
 func check(h *history, obs observation) *report {
 	c := &checker{
 		report: &report{
-			resolved: map[*operation]outcome{}, names: map[*table]string{}, exists: map[*namespace]bool{},
-			chains: map[*table][]*version{},
+			resolved: map[*operation]outcome{}, versionsOf: map[*operation]*version{},
+			names: map[*table]string{}, exists: map[*namespace]bool{},
 		},
 		h: h, obs: obs, createdAs: map[string][]string{},
 	}
@@ -94,7 +95,7 @@ func (c *checker) lists() {
 			c.problem("table %s is listed %d times", name, times)
 		}
 		if _, ok := c.obs.tables[name]; !ok {
-			c.problem("table %s is listed but cannot be loaded", name)
+			c.problem("table %s is listed but cannot be loaded: %s", name, c.obs.unloadable[name])
 		}
 	}
 	known := map[string]bool{}

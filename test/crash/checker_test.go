@@ -15,7 +15,6 @@ type scene struct {
 	plain, hot, moved, dropped, purged *table
 	space                              *namespace
 	commits, appends                   []*operation
-	purgedFiles                        []string
 }
 
 func newScene() *scene {
@@ -151,7 +150,7 @@ func TestCheckerSees(t *testing.T) {
 		}, "was applied twice"},
 		{"a property appears from nowhere", func(s *scene) { s.head(s.plain).Properties["color"] = "red" }, "phantom property color"},
 		{"commits in the wrong order", func(s *scene) { s.commits[1].sent, s.commits[1].answered = 1, 2 }, "was answered before that was sent"},
-		{"a commit is answered without its being there yet", func(s *scene) { s.commits[2].location = s.commits[0].location }, "is in version 3"},
+		{"a commit is answered without its being there yet", func(s *scene) { s.commits[2].reads(s.commits[0]) }, "is in version 3"},
 		{"a commit to a table that was dropped", func(s *scene) { s.dropped.ops[1].sent = s.h.clock + 1 }, "was answered after the table was dropped"},
 
 		// Reads and reasons.
@@ -160,8 +159,9 @@ func TestCheckerSees(t *testing.T) {
 			s.load(s.plain)
 			s.rollBack(s.plain)
 		}, "which is not in the table's history"},
-		{"a load of something older", func(s *scene) { s.load(s.plain).location = s.commits[0].location }, "did not see"},
-		{"a load of something newer", func(s *scene) { s.hot.ops[1].location = s.appends[0].location }, "which was sent after it"},
+		{"a load of something older", func(s *scene) { s.load(s.plain).reads(s.commits[0]) }, "did not see"},
+		{"a load of something newer", func(s *scene) { s.hot.ops[1].reads(s.appends[0]) }, "which was sent after it"},
+		{"a commit answers other metadata than the file", func(s *scene) { s.commits[1].updated++ }, "was answered with other metadata"},
 		{"a load answers other metadata than the file", func(s *scene) {
 			other := *s.head(s.plain)
 			other.LastUpdated++
@@ -282,6 +282,15 @@ func TestCheckerRemembers(t *testing.T) {
 		s.tables["n.plain"] = s.write(s.head(s.plain), s.head(s.plain).Location, s.head(s.plain).UUID, o)
 		want(t, s.check(), "was refused (0) and is visible")
 	})
+	t.Run("is dropped", func(t *testing.T) {
+		s := newScene()
+		s.commit(s.plain, "b", cutOffAnswer)
+		s.h.settle(s.check())
+		s.drop(s.plain, false, works)
+		if r := s.check(); len(r.problems) > 0 {
+			t.Errorf("problems:\n%s", strings.Join(r.problems, "\n"))
+		}
+	})
 	t.Run("vanishes", func(t *testing.T) {
 		s := newScene()
 		before := s.tables["n.plain"]
@@ -308,6 +317,9 @@ func want(t *testing.T, r *report, problem string) {
 		t.Errorf("no problem tells of %q; there are %d:\n%s", problem, len(r.problems), strings.Join(r.problems, "\n"))
 	}
 }
+
+// reads makes a load have seen what another operation had made.
+func (o *operation) reads(other *operation) { o.location, o.updated = other.location, other.updated }
 
 // rollBack makes a table's pointer name the file before its newest.
 func (s *scene) rollBack(t *table) {

@@ -47,13 +47,6 @@ type tableAnswer struct {
 	parsed           *version
 }
 
-func (t tableAnswer) uuid() string {
-	if t.parsed == nil {
-		return ""
-	}
-	return t.parsed.UUID
-}
-
 // outcome is what a client may conclude: 2xx is done, 4xx is refused, everything
 // else, an answer that was cut off included, is unknown.
 func (a answer) outcome() outcome {

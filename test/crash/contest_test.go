@@ -3,11 +3,11 @@ package crash
 import "net/http"
 
 // contest is something that at most one of several writers can win. Each takes
-// part once; the checker finds two winners, a winner who lost after all, and
-// losers without a winner.
+// part once, all at the same time; the checker finds two winners, a winner who lost
+// after all, and losers without a winner.
 type contest struct {
-	places int // left
-	joined map[int]bool
+	joined map[int]bool // by writer; the world's mutex guards it
+	full   chan struct{}
 	enter  func(*writer)
 }
 
@@ -16,32 +16,47 @@ const contestants = 4
 
 // contend takes part in a contest of others, or opens one.
 func (w *writer) contend() {
+	c := w.join()
+	if c == nil {
+		enter := w.newContest()
+		if enter == nil {
+			return
+		}
+		c = &contest{joined: map[int]bool{w.index: true}, full: make(chan struct{}), enter: enter}
+		w.mu.Lock()
+		w.contests = append(w.contests, c)
+		w.mu.Unlock()
+	}
+	select { // few wait here: who comes joins them before opening another contest
+	case <-c.full:
+		c.enter(w)
+	case <-w.over:
+		w.stopped = true
+	}
+}
+
+// join joins an open contest; nil if there is none.
+func (w *writer) join() *contest {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	for i, c := range w.contests {
 		if c.joined[w.index] {
 			continue
 		}
 		c.joined[w.index] = true
-		if c.places--; c.places == 0 {
+		if len(c.joined) == contestants {
 			w.contests = append(w.contests[:i], w.contests[i+1:]...)
+			close(c.full)
 		}
-		w.mu.Unlock()
-		c.enter(w)
-		return
+		return c
 	}
-	w.mu.Unlock()
-	if enter := w.newContest(); enter != nil {
-		w.mu.Lock()
-		w.contests = append(w.contests, &contest{places: contestants - 1, joined: map[int]bool{w.index: true}, enter: enter})
-		w.mu.Unlock()
-		enter(w)
-	}
+	return nil
 }
 
 // newContest makes up a contest; nil if what it is about could not be made.
 func (w *writer) newContest() (enter func(*writer)) {
 	name := arenaSpace + ".c-" + w.token()
-	switch w.rng.IntN(5) {
+	switch w.rng.IntN(6) {
 	case 0: // who creates the table?
 		return func(w *writer) { w.create("contested create", name, conflicts) }
 	case 1: // who renames a table to the name?
@@ -57,13 +72,18 @@ func (w *writer) newContest() (enter func(*writer)) {
 		}
 		purge := w.rng.IntN(2) == 0
 		return func(w *writer) { w.dropTable("contested drop", t, purge, http.StatusNotFound) }
-	case 3: // does somebody create a table in the namespace, or drop it?
+	case 3, 4: // does somebody create a table in the namespace, or drop it?
 		n, a := w.makeNamespace(arenaSpace, "n-"+w.token())
 		if a.outcome() != done {
 			return nil
 		}
 		return func(w *writer) {
 			if w.rng.IntN(2) == 0 {
+				// A drop is quicker than a creation, which has a file to write. Looking
+				// at the namespace first makes either come first.
+				for range w.rng.IntN(8) {
+					w.client.call("HEAD", namespacePath(n.levels...), nil)
+				}
 				w.dropSpace(n, false, http.StatusConflict, http.StatusNotFound)
 				return
 			}

@@ -50,12 +50,18 @@ type operation struct {
 	outcome        outcome
 	status         int    // 0: no answer
 	message        string // of a refusal or a transport error
-	uuid           string // of the table, as answered
-	location       string // of the metadata file, as answered or loaded
+	uuid           string // of the table, as answered or found
+	location       string // of the metadata file, as answered, loaded or found
+	updated        int64  // last-updated-ms, as answered, loaded or found
 	afterKill      bool   // it ended when the server was being killed
 }
 
-func (o *operation) String() string { return o.kind + " " + o.token }
+func (o *operation) String() string {
+	if o.token == "" {
+		return o.kind + " by " + o.writer
+	}
+	return o.kind + " " + o.token
+}
 
 // edit is a change of a table's metadata or of a namespace's properties.
 type edit struct {
@@ -114,17 +120,17 @@ type history struct {
 	namespaces []*namespace
 
 	acknowledged int // writes of the round
-	sentSince    int // requests sent since the trigger's least number of writes was acknowledged
+	sentSince    int // requests sent since the trigger's number of writes was acknowledged
 	trigger      trigger
 	killing      bool
 }
 
-// trigger is the moment to kill the server at: the nth acknowledged write of the
-// round, or the nth request sent after the least number of acknowledged writes.
+// trigger is when to choose the moment of the kill: the nth acknowledged write of
+// the round, and then the nth request that is sent.
 type trigger struct {
 	acknowledged int
 	thenSent     int
-	fire         func() // called once, with the history locked: it must not block
+	fire         func() // called once, with the history locked: it must not block or use it
 }
 
 func newHistory() *history { return &history{byToken: map[string]*operation{}} }
@@ -195,7 +201,9 @@ func (h *history) answer(o *operation, a answer) {
 	if o.outcome != done {
 		return
 	}
-	o.uuid, o.location = a.table.uuid(), a.table.MetadataLocation
+	if v := a.table.parsed; v != nil {
+		o.uuid, o.location, o.updated = v.UUID, a.table.MetadataLocation, v.LastUpdated
+	}
 	if o.naming != nil && o.table != nil {
 		o.table.at = o.naming.to
 	}
@@ -213,9 +221,17 @@ func (h *history) pull() {
 	if h.trigger.fire == nil || h.acknowledged < h.trigger.acknowledged || h.sentSince < h.trigger.thenSent {
 		return
 	}
-	h.killing = true
 	h.trigger.fire()
 	h.trigger.fire = nil
+}
+
+// kill runs the function that kills the server. What ends without an outcome from
+// then on does so for that reason.
+func (h *history) kill(kill func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.killing = true
+	kill()
 }
 
 // settle takes over what a check found out, so that later rounds hold the server
@@ -227,6 +243,9 @@ func (h *history) settle(r *report) {
 	h.clock++
 	for o, found := range r.resolved {
 		o.outcome, o.answered = found, h.clock
+		if v := r.versionsOf[o]; v != nil {
+			o.uuid, o.location, o.updated = v.UUID, v.location, v.LastUpdated
+		}
 	}
 	for t, name := range r.names {
 		t.at = name

@@ -27,6 +27,8 @@ const (
 	writesMin = 200
 	// writesMore bounds the random number on top.
 	writesMore = 200
+	// killDelayMax bounds the time between the choice of the moment and the kill.
+	killDelayMax = 20 * time.Millisecond
 	// writeTimeout bounds the time until then.
 	writeTimeout = 3 * time.Minute
 	// purgeTimeout bounds the time in which a restarted server deletes the files of purged tables.
@@ -186,7 +188,7 @@ func (d *drill) play(t *testing.T) {
 func (d *drill) write(t *testing.T) {
 	c := newClient(d.server.url)
 	defer c.close()
-	w := &world{h: d.h, client: c, root: d.root, round: d.round, shared: d.shared}
+	w := &world{h: d.h, client: c, root: d.root, round: d.round, over: d.server.exited, shared: d.shared}
 	var hot answer
 	d.crew[0].world = w
 	w.hot, hot = d.crew[0].create("create", fmt.Sprintf("%s.hot-%d", sharedSpace, d.round), func(o *operation, _ object) {
@@ -198,10 +200,17 @@ func (d *drill) write(t *testing.T) {
 	if hot.outcome() != done {
 		t.Fatalf("round %d: create the hot table: %d %s", d.round, hot.status, hot.message())
 	}
+	// An answer comes when the server has just finished something. The delay makes
+	// every other moment as likely.
+	delay := time.Duration(d.rng.Int64N(int64(killDelayMax)))
 	d.h.begin(trigger{
 		acknowledged: writesMin + d.rng.IntN(writesMore),
 		thenSent:     d.rng.IntN(2 * writers),
-		fire:         func() { _ = d.server.cmd.Process.Kill() }, // killed again below
+		fire: func() {
+			time.AfterFunc(delay, func() {
+				d.h.kill(func() { _ = d.server.cmd.Process.Kill() }) // it is killed again below
+			})
+		},
 	})
 	var running sync.WaitGroup
 	for _, member := range d.crew {

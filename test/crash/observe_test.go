@@ -23,7 +23,7 @@ const (
 // observe asks the server for everything that it shows.
 func observe(c *client, h *history, files archive) (observation, error) {
 	obs := observation{
-		listed: map[string]int{}, tables: map[string]loaded{}, namespaces: map[string]map[string]string{}, files: files,
+		listed: map[string]int{}, tables: map[string]loaded{}, unloadable: map[string]string{}, namespaces: map[string]map[string]string{}, files: files,
 	}
 	if err := obs.namespacesBelow(c, nil); err != nil {
 		return obs, err
@@ -59,14 +59,12 @@ func observe(c *client, h *history, files archive) (observation, error) {
 				}
 			}
 			a := c.callTable("GET", tablePath(name), nil)
-			if a.status == http.StatusNotFound && strings.Contains(string(a.body), "NoSuchTableException") {
-				return nil // listed but not there: the checker's business
-			}
-			if a.outcome() != done {
-				return fmt.Errorf("load table %s: %d %s", name, a.status, a.message())
-			}
 			mu.Lock()
 			defer mu.Unlock()
+			if a.outcome() != done {
+				obs.unloadable[name] = fmt.Sprintf("%d %s", a.status, a.message())
+				return nil
+			}
 			obs.tables[name] = loaded{a.table.MetadataLocation, a.table.parsed}
 			return nil
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type world struct {
 	client *client
 	root   string // location of the warehouse
 	round  int
+	over   <-chan struct{} // closed when the server is dead
 
 	hot    *table
 	shared []*table // slot i is named, dropped and replaced by writer i
@@ -464,17 +466,17 @@ func (w *writer) createNamespace() {
 		w.dropNamespace()
 		return
 	}
-	levels := []string{"n-" + w.token()}
-	if w.rng.IntN(3) == 0 {
-		levels = []string{"again-" + w.name}
-		for _, n := range w.spaces {
-			if n.levels[0] == levels[0] {
-				return
-			}
-		}
-	}
+	var levels []string
 	if len(w.spaces) > 0 && w.rng.IntN(3) == 0 {
-		levels = append(append([]string{}, w.spaces[w.rng.IntN(len(w.spaces))].levels...), levels...)
+		levels = append(levels, w.spaces[w.rng.IntN(len(w.spaces))].levels...)
+	}
+	last := "n-" + w.token()
+	if w.rng.IntN(3) == 0 {
+		last = "again-" + w.name
+	}
+	levels = append(levels, last)
+	if slices.ContainsFunc(w.spaces, func(n *namespace) bool { return slices.Equal(n.levels, levels) }) {
+		return
 	}
 	if n, a := w.makeNamespace(levels...); a.outcome() == done {
 		w.spaces = append(w.spaces, n)
