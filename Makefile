@@ -46,7 +46,7 @@ bench: ## Measure figures, each beside a floor measured in the same run
 
 .PHONY: faults
 faults: ## Kill the server in the middle of 16 writers, ROUNDS times
-	go test -v -count=1 -timeout 60m ./test/crash -args -rounds $(ROUNDS)
+	go test -v -count=1 -timeout 60m ./test/crash -run TestKill -args -rounds $(ROUNDS)
 
 .PHONY: generate
 generate: ## Write the files that are made from the code; look at what changed
