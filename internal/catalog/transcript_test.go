@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 // reviewer can read. It is the same with a queue that lets everyone in at once.
 func TestTranscripts(t *testing.T) {
 	scope := blob.Scope{{URI: "file:///w/lake", Dir: "/w/lake"}, {URI: "file:///shared", Dir: "/shared"}}
-	for name, steps := range map[string][]kernel.Operation{
+	scenarios := map[string][]kernel.Operation{
 		"warehouses": {
 			&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "other", Root: scope[0]}},
 			&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
@@ -89,7 +89,27 @@ func TestTranscripts(t *testing.T) {
 			stagedCreate("ns.staged", "file:///w/main/own/staged"),
 			dropTable("ns.t", false),
 		},
-	} {
+		"registration": {
+			createNamespace("ns"),
+			createTable("ns.t"),
+			dropTable("ns.t", false),
+			register("ns.u", "file:///w/main/ns/t-00000000-0000-4000-8000-000000000008/metadata/00000-00000000-0000-4000-8000-000000000009.metadata.json"),
+			register("ns.u", "file:///w/main/none.metadata.json"),
+			overwriting(register("ns.u", "file:///w/main/ns/t-00000000-0000-4000-8000-000000000008/metadata/00000-00000000-0000-4000-8000-000000000009.metadata.json")),
+		},
+	}
+	transcribed := map[string]bool{"bootstrap": true}
+	for _, steps := range scenarios {
+		for _, op := range steps {
+			transcribed[op.Plan().Op] = true
+		}
+	}
+	for name := range catalog.Operations {
+		if !transcribed[name] {
+			t.Errorf("%s is in no transcript", name)
+		}
+	}
+	for name, steps := range scenarios {
 		for queue, newQueue := range queues {
 			t.Run(name+"/"+queue, func(t *testing.T) {
 				s := newStack(t, newQueue())
@@ -114,6 +134,11 @@ func TestTranscripts(t *testing.T) {
 			})
 		}
 	}
+}
+
+func overwriting(op *catalog.RegisterTable) *catalog.RegisterTable {
+	op.Request.Overwrite = true
+	return op
 }
 
 // transcribe runs an operation (nil: none; the stack has just started) and writes down what it did.
