@@ -201,6 +201,8 @@ func resultOf(op kernel.Operation) string {
 		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
 	case *catalog.CommitTable:
 		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
+	case *catalog.RegisterTable:
+		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
 	case *catalog.LoadTable:
 		return op.Result.MetadataLocation + "\n" + string(op.Result.Metadata)
 	}
