@@ -37,7 +37,7 @@ func quote(s string) string {
 }
 
 const (
-	remedyForm    = "write file:///absolute/path or s3://bucket/key"
+	remedyForm    = "write file:///absolute/path"
 	remedySegment = "write each directory once, without empty, `.` or `..` parts"
 	remedyChars   = "use a path of letters, digits and any of - . _ ~ ! $ & ' ( ) * + , ; = : @"
 )

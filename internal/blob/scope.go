@@ -39,7 +39,8 @@ func (s Scope) find(normal string) (best Root, found bool) {
 }
 
 // Locate is Find for implementations of Store: the root, and the path below it with `/` between its
-// parts, free of empty, `.` and `..` parts. Errors: *LocationError, which wraps ErrOutside where the location has no root.
+// parts, free of empty, `.` and `..` parts. Errors: *LocationError, which wraps ErrOutside where the location has no root;
+// names that begin as a marker's does are refused.
 func (s Scope) Locate(location string) (root Root, path string, err error) {
 	normal, err := Normalize(location)
 	if err != nil {
@@ -49,7 +50,11 @@ func (s Scope) Locate(location string) (root Root, path string, err error) {
 	if !ok {
 		return Root{}, "", s.outside(location)
 	}
-	return root, normal[len(root.URI)+1:], nil
+	path = normal[len(root.URI)+1:]
+	if strings.Contains("/"+path, "/"+MarkPrefix) {
+		return Root{}, "", &LocationError{Location: location, Problem: "names that begin with " + MarkPrefix + " are reserved", Remedy: "choose another"}
+	}
+	return root, path, nil
 }
 
 // Canonical returns the normal form of the location with the links of its root's path resolved: two
@@ -80,7 +85,7 @@ func (s Scope) outside(location string) error {
 	e := &LocationError{Location: location, Err: ErrOutside, Problem: "this warehouse has no place for files", Remedy: "give it a location"}
 	if len(s) > 0 {
 		e.Problem = "it lies below none of the warehouse's roots (" + strings.Join(uris, ", ") + ")"
-		e.Remedy = "choose a location below one of them, or add its root to the warehouse's allowed-locations"
+		e.Remedy = "choose a location below one of them, or a warehouse that allows this one"
 	}
 	return e
 }

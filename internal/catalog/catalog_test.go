@@ -127,6 +127,8 @@ func TestLocations(t *testing.T) {
 		{"", "/w/main/t", "scheme"},
 		{"", "s3://bucket/t", "none of the warehouse's roots"},
 		{"", w + "/a b", "escape"},
+		{"", w + "/.landfast-warehouse-x", "reserved"},
+		{"", w + "/x/.landfast-warehouse-x/t", "reserved"},
 		{"", w + "/ns/own", ""},
 		{w + "/ns/own", "", ""},
 	} {
@@ -185,7 +187,8 @@ func TestNamespaceLocation(t *testing.T) {
 			t.Errorf("%s is at %s", table, op.Result.MetadataLocation)
 		}
 	}
-	s.refused(createNamespace("out", "location", "file:///tmp/x"), catalog.ErrInvalid, "none of the warehouse's roots")
+	s.refused(createNamespace("out", "location", "file:///tmp/x"), catalog.ErrInvalid, "Invalid namespace location")
+	s.refused(createNamespace("out", "location", "file:///w/main/.landfast-warehouse-x"), catalog.ErrInvalid, "reserved")
 	s.must(createTableAt("ns.own", "file:///w/main/own"))
 	s.refused(createNamespace("in", "location", "file:///w/main/own/in"), catalog.ErrInvalid, "overlaps the location of another table")
 	s.must(createNamespace("own")) // which chose no location: the server finds another
@@ -229,13 +232,20 @@ func TestMetadataFileFaults(t *testing.T) {
 		{func() { s.files.Replace(file, []byte(`{"format-version":99}`)) }, catalog.ErrDamaged, "version 99"},
 		{func() { s.files.Replace(file, []byte("\x1f\x8bnot gzip")) }, catalog.ErrDamaged, "cannot be used"},
 		{func() { _ = s.files.Delete(t.Context(), nil, file) }, catalog.ErrMissingFile, "Failed to open input stream for file: " + file},
-		{func() { s.files.FailMark = blob.ErrMarkMissing }, catalog.ErrWarehouseUnavailable, "Warehouse main is not available"},
 	} {
 		c.fault()
 		s.refused(loadTable("ns.t"), c.kind, c.refusal)
 		s.refused(setProperty("ns.t", "k", "v"), c.kind, c.refusal)
 	}
-	s.refused(createTable("ns.u"), catalog.ErrWarehouseUnavailable, "not available")
+	s.must(createTable("ns.whole"))
+	before = s.store.String()
+	s.files.FailMark = blob.ErrMarkMissing // though the file is there
+	for _, op := range []kernel.Operation{
+		loadTable("ns.whole"), setProperty("ns.whole", "k", "v"), createTable("ns.u"), stagedCreate("ns.u", "file:///w/main/u"),
+		register("ns.u", "file:///w/main/elsewhere.json"), dropTable("ns.whole", true),
+	} {
+		s.refused(op, catalog.ErrWarehouseUnavailable, "Warehouse main is not available")
+	}
 	if d := cmp.Diff(before, s.store.String()); d != "" {
 		t.Errorf("a refusal changed something: %s", d)
 	}
@@ -271,6 +281,7 @@ func TestCommitRefusals(t *testing.T) {
 		{"ns.t", `[]`, `[{"action":"set-location"}]`, catalog.ErrInvalid, "location"},
 		{"ns.t", `[]`, `[{"action":"set-location","location":"file:///etc"}]`, catalog.ErrInvalid, "none of the warehouse's roots"},
 		{"ns.t", `[]`, `[{"action":"set-properties","updates":{"write.metadata.path":"file:///etc"}}]`, catalog.ErrInvalid, "none of the warehouse's roots"},
+		{"ns.t", `[]`, `[{"action":"set-properties","updates":{"write.metadata.path":"file:///w/main/.landfast-warehouse-x"}}]`, catalog.ErrInvalid, "place for metadata files"},
 		{"ns.t", `[]`, `[{"action":"set-properties","updates":{"write.metadata.compression-codec":"zip"}}]`, catalog.ErrInvalid, "zip"},
 		{"ns.t", `[{"type":"assert-create"}]`, `[]`, catalog.ErrRequirement, "Requirement failed: table already exists"},
 		{"ns.t", `[{"type":"assert-table-uuid","uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1"}]`, `[]`, catalog.ErrRequirement, "Requirement failed: UUID does not match"},

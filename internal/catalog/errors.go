@@ -80,11 +80,12 @@ func fromMetadata(err error) error {
 	return err
 }
 
-// fromLocation turns what blob refuses a location with into a refusal; other errors pass.
-func fromLocation(err error) error {
+// fromLocation turns what blob refuses a location with into a refusal that says
+// what the location was for; other errors pass.
+func fromLocation(what string, err error) error {
 	var bad *blob.LocationError
 	if errors.As(err, &bad) {
-		return refuse(ErrInvalid, "%s", bad.Error())
+		return refuse(ErrInvalid, "Invalid %s %q: %s; %s", what, bad.Location, bad.Problem, bad.Remedy)
 	}
 	return err
 }

@@ -48,10 +48,10 @@ func childArea(parentArea, level string) string {
 // checkLocation refuses a location that a client chose outside of the
 // warehouse's roots. It returns it as it is stored (as sent, without one trailing
 // slash) and as the index compares it.
-func checkLocation(w Warehouse, location string) (stored, canonical string, err error) {
+func checkLocation(w Warehouse, what, location string) (stored, canonical string, err error) {
 	canonical, err = w.Scope().Canonical(location)
 	if err != nil {
-		return "", "", fromLocation(err)
+		return "", "", fromLocation(what, err)
 	}
 	return strings.TrimSuffix(location, "/"), canonical, nil
 }
@@ -186,7 +186,7 @@ func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) er
 	if w.OverlapAllowed {
 		return nil
 	}
-	_, area, err := checkLocation(w, spelled)
+	_, area, err := checkLocation(w, "namespace location", spelled)
 	if err != nil {
 		return err
 	}

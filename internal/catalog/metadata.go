@@ -22,28 +22,41 @@ func checkMounted(ctx context.Context, tx *kernel.Tx, w Warehouse) error {
 	return nil
 }
 
-// readMetadata reads and parses the metadata file of a table.
-func readMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, location string) (*tablemeta.Metadata, error) {
+// tableMetadata reads the metadata of a table, and says what to do where that cannot be.
+func tableMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, location string) (*tablemeta.Metadata, error) {
+	m, err := readMetadata(ctx, tx, w, location)
+	var refusal *Error
+	if errors.As(err, &refusal) && (errors.Is(err, ErrMissingFile) || errors.Is(err, ErrDamaged)) {
+		return nil, refuse(refusal.Kind, "%s; restore this file of table %s from a copy, or drop the table and register an older metadata file",
+			refusal.Message, t)
+	}
+	return m, err
+}
+
+// readMetadata reads and parses a metadata file.
+func readMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, location string) (*tablemeta.Metadata, error) {
+	if err := checkMounted(ctx, tx, w); err != nil {
+		return nil, err // a file that is not there says nothing where no file is
+	}
 	damaged := func(err error) error {
-		return refuse(ErrDamaged, "The metadata file %s of table %s cannot be used: %v; restore the file from a copy, or drop the table and register an older metadata file",
-			location, t, err)
+		return refuse(ErrDamaged, "The metadata file %s cannot be used: %v", location, err)
 	}
 	data, err := tx.ReadFile(ctx, w.Scope(), location, metadataBytesMax)
-	if err != nil {
-		if err := checkMounted(ctx, tx, w); err != nil {
-			return nil, err // a file that is not there says nothing where no file is
-		}
-	}
 	var bad *blob.LocationError
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		return nil, refuse(ErrMissingFile, "Failed to open input stream for file: %s", location)
-	case errors.Is(err, blob.ErrTooLarge), errors.Is(err, blob.ErrNotRegular), errors.Is(err, blob.ErrOutside), errors.As(err, &bad):
+	case errors.Is(err, blob.ErrTooLarge):
+		return nil, damaged(errTooLarge)
+	case errors.Is(err, blob.ErrNotRegular), errors.Is(err, blob.ErrOutside), errors.As(err, &bad):
 		return nil, damaged(err)
 	case err != nil:
-		return nil, fmt.Errorf("read the metadata of table %s: %w", t, err)
+		return nil, fmt.Errorf("read metadata: %w", err)
 	}
 	json, err := tablemeta.Decode(data, metadataBytesMax)
+	if errors.Is(err, tablemeta.ErrTooLarge) {
+		return nil, damaged(errTooLarge)
+	}
 	if err != nil {
 		return nil, damaged(err)
 	}
@@ -54,11 +67,13 @@ func readMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, loca
 	return m, nil
 }
 
+var errTooLarge = fmt.Errorf("it has more than %d MiB", metadataBytesMax>>20)
+
 // writeMetadata stages the next metadata file of a table and returns its location.
 func writeMetadata(tx *kernel.Tx, w Warehouse, m *tablemeta.Metadata, previous string) (string, error) {
 	location := tablemeta.FileName(m, previous, tx.NewID())
 	if _, err := w.Scope().Canonical(location); err != nil {
-		return "", fromLocation(err)
+		return "", fromLocation("place for metadata files", err)
 	}
 	data, err := tablemeta.Encode(m)
 	if err != nil {

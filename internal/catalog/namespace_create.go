@@ -85,7 +85,7 @@ func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	id := tx.NewID()
 	chosen, ok := op.Request.Properties[PropertyLocation]
 	if ok {
-		if area, _, err = checkLocation(w.Value, chosen); err != nil {
+		if area, _, err = checkLocation(w.Value, "namespace location", chosen); err != nil {
 			return err
 		}
 	}

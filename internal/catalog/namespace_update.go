@@ -82,7 +82,7 @@ func (op *UpdateNamespaceProperties) Decide(ctx context.Context, tx *kernel.Tx) 
 	}
 	// A location that is removed leaves the area as it is: tables already lie there.
 	if chosen, ok := op.Request.Updates[PropertyLocation]; ok {
-		if now.Area, _, err = checkLocation(w.Value, chosen); err != nil {
+		if now.Area, _, err = checkLocation(w.Value, "namespace location", chosen); err != nil {
 			return err
 		}
 		if err := reserve(ctx, tx, w.Value, now.Area); err != nil {

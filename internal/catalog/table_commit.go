@@ -67,7 +67,7 @@ func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err := parse("updates", req.Updates, &updates); err != nil {
 		return err
 	}
-	base, err := readMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
+	base, err := tableMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w found[Wareho
 	if err != nil {
 		return fromMetadata(err)
 	}
-	_, canonical, err := checkLocation(w.Value, m.Location())
+	_, canonical, err := checkLocation(w.Value, "table location", m.Location())
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w found[Wareho
 // move stages the change of a table's location: the client chose the new one. It
 // returns the claim that the table then has.
 func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord], location string) (string, error) {
-	_, canonical, err := checkLocation(w, location)
+	_, canonical, err := checkLocation(w, "table location", location)
 	if err != nil {
 		return "", err
 	}

@@ -70,7 +70,7 @@ func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	id := tx.NewID()
 	location, canonical := serverLocation(n.Value.Area, req.Table.Name, id), ""
 	if req.Location != "" {
-		if location, canonical, err = checkLocation(w.Value, req.Location); err != nil {
+		if location, canonical, err = checkLocation(w.Value, "table location", req.Location); err != nil {
 			return err
 		}
 	}

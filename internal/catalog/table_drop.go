@@ -104,7 +104,7 @@ func ownMetadataFiles(ctx context.Context, tx *kernel.Tx, w Warehouse, p pointer
 		return nil, nil // not ours to open
 	}
 	reachable := []string{p.MetadataLocation}
-	m, err := readMetadata(ctx, tx, w, p.Ident, p.MetadataLocation)
+	m, err := tableMetadata(ctx, tx, w, p.Ident, p.MetadataLocation)
 	switch {
 	case errors.Is(err, ErrMissingFile), errors.Is(err, ErrDamaged):
 		// What it named can no longer be told. The table can still be dropped.

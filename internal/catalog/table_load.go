@@ -52,7 +52,7 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		op.Result.NotModified = true
 		return nil
 	}
-	m, err := readMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
+	m, err := tableMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	_, canonical, err := checkLocation(w.Value, location)
+	_, canonical, err := checkLocation(w.Value, "table location", location)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (op *RegisterTable) read(ctx context.Context, tx *kernel.Tx, w Warehouse, p
 	file := op.Request.MetadataLocation
 	canonical, err := w.Scope().Canonical(file)
 	if err != nil {
-		return "", fromLocation(err)
+		return "", fromLocation("metadata location", err)
 	}
 	if err := openIndex(ctx, tx); err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (op *RegisterTable) read(ctx context.Context, tx *kernel.Tx, w Warehouse, p
 	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
 		return "", err
 	}
-	m, err := readMetadata(ctx, tx, w, op.Request.Table, file)
+	m, err := readMetadata(ctx, tx, w, file)
 	var refusal *Error
 	if errors.Is(err, ErrDamaged) && errors.As(err, &refusal) {
 		return "", refuse(ErrInvalid, "Cannot register table %s: %s", op.Request.Table, refusal.Message)

@@ -49,8 +49,8 @@ def test_python(page, section, main, pytestconfig, capsys):
         exec(compile(block.replace(WRITTEN, pytestconfig.getoption("uri")), page, "exec"), names)
     assert "snow" in capsys.readouterr().out
     if "append" in names:
-        names["append"]("sales.orders", pa.table({"id": [3], "item": ["sleet"]}))
-    assert main.load_table("sales.orders").scan().to_arrow().num_rows == (3 if "append" in names else 2)
+        names["append"](names["table"].name(), pa.table({"id": [3], "item": ["sleet"]}))
+    assert main.load_table(names["table"].name()).scan().to_arrow().num_rows == (3 if "append" in names else 2)
 
 
 def test_shell(pytestconfig):

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/landfast/landfast/internal/blob"
@@ -71,9 +70,6 @@ func (s *Store) open(ctx context.Context, scope blob.Scope, location string) (ta
 	root, slashed, err := scope.Locate(location)
 	if err != nil {
 		return target{}, err
-	}
-	if strings.Contains("/"+slashed, "/"+blob.MarkPrefix) {
-		return target{}, &blob.LocationError{Location: location, Problem: "names that begin with " + blob.MarkPrefix + " are reserved", Remedy: "choose another"}
 	}
 	return openBelow(root, slashed)
 }
@@ -191,7 +187,7 @@ func named(err error, location string) error {
 		return &blob.LocationError{
 			Location: location, Err: blob.ErrOutside,
 			Problem: "a symbolic link on the way leads out of the warehouse's root, or is absolute",
-			Remedy:  "choose a location without it, or add its target to the warehouse's allowed-locations",
+			Remedy:  "choose a location without it, or a warehouse that allows its target",
 		}
 	}
 	return err
