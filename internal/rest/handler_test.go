@@ -260,7 +260,7 @@ func TestBrokenWorld(t *testing.T) {
 		}},
 		{"metadata file garbage", func(s *stack) { s.write(s.metadataFile("/v1/namespaces/sea/tables/t"), "garbage") }, []want{
 			{load, 422, "DamagedMetadataException", "cannot be used"},
-			{commit, 422, "DamagedMetadataException", "restore the file"},
+			{commit, 422, "DamagedMetadataException", "restore this file"},
 			{"DELETE /v1/namespaces/sea/tables/t?purgeRequested=true", 204, "", ""},
 		}},
 		{"metadata file truncated", func(s *stack) { s.write(s.metadataFile("/v1/namespaces/sea/tables/t"), `{"format-version":2,`) }, []want{
