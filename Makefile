@@ -11,6 +11,8 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 ARGS ?=
 # Rounds of `make faults`.
 ROUNDS ?= 20
+# Time for each target of `make fuzz`.
+FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := build
 
@@ -47,6 +49,10 @@ bench: ## Measure figures, each beside a floor measured in the same run
 .PHONY: faults
 faults: ## Kill the server in the middle of 16 writers, ROUNDS times
 	go test -v -count=1 -timeout 60m ./test/crash -run TestKill -args -rounds $(ROUNDS)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder, FUZZTIME each
+	@scripts/fuzz $(FUZZTIME)
 
 .PHONY: generate
 generate: ## Write the files that are made from the code; look at what changed
