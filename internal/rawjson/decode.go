@@ -10,30 +10,17 @@ import (
 // Raw is a JSON value that is carried as it was written.
 type Raw = stdjson.RawMessage
 
-// The limits of the library underneath are part of what strict means here:
-// its defaults refuse duplicate names, invalid UTF-8 and nesting deeper than
-// 10,000 levels, and match names case by case.
-var (
-	openOptions   = json.JoinOptions()
-	closedOptions = json.RejectUnknownMembers(true)
-	writeOptions  = json.JoinOptions(json.Deterministic(true), jsontext.EscapeForHTML(false))
-)
+var writeOptions = json.JoinOptions(json.Deterministic(true), jsontext.EscapeForHTML(false))
 
 // Unmarshal decodes the one JSON value in data into v, a non-nil pointer.
 // Members that v has no field for are ignored; a member that is absent or null
 // leaves the zero value, so a field whose absence matters is a pointer or a
 // [Raw]. Errors are [*Error]; v may then be half filled.
 func Unmarshal(data []byte, v any) error {
-	if err := json.Unmarshal(data, v, openOptions); err != nil {
-		return describe(err)
-	}
-	return nil
-}
-
-// UnmarshalClosed is Unmarshal for objects whose members are all known: a
-// member that v has no field for is refused by name.
-func UnmarshalClosed(data []byte, v any) error {
-	if err := json.Unmarshal(data, v, closedOptions); err != nil {
+	// The library's defaults are part of what strict means here: they refuse
+	// duplicate names, invalid UTF-8 and nesting deeper than 10,000 levels, and
+	// match names case by case.
+	if err := json.Unmarshal(data, v); err != nil {
 		return describe(err)
 	}
 	return nil

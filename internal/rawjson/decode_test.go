@@ -74,18 +74,19 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"not UTF-8", "{\"name\":\"a\xffb\"}", `invalid UTF-8`},
 		{"half a surrogate pair", `{"name":"\ud800"}`, `invalid surrogate pair`},
 		{"control character", "{\"name\":\"a\nb\"}", `invalid character`},
-		{"fraction for an integer", `{"id":1.0}`, `invalid JSON at /id (byte 6): expected an integer of 64 bits, found the number 1.0`},
+		{"fraction for an integer", `{"id":1.0}`, `at /id: expected an integer of 64 bits, found the number 1.0`},
 		{"exponent for an integer", `{"id":1e3}`, `found the number 1e3`},
 		{"beyond 64 bits", `{"id":9223372036854775808}`, `9223372036854775808 does not fit an integer of 64 bits`},
 		{"beyond 32 bits", `{"level":2147483648}`, `2147483648 does not fit an integer of 32 bits`},
-		{"string for an integer", `{"id":"1"}`, `invalid JSON at /id (byte 6): expected an integer of 64 bits, found a string`},
+		{"string for an integer", `{"id":"1"}`, `at /id: expected an integer of 64 bits, found a string`},
 		{"integer for a string", `{"name":1}`, `expected a string, found a number`},
 		{"object for an array", `{"tags":{}}`, `expected an array, found an object`},
 		{"array for an object", `[]`, `expected an object, found an array`},
-		{"boolean for a string", `{"tags":["a",true]}`, `at /tags/1 (byte 13): expected a string, found a boolean`},
+		{"boolean for a string", `{"tags":["a",true]}`, `at /tags/1: expected a string, found a boolean`},
+		{"syntax within a method's part", `{"part":{"kind":"known","kind":"known"}}`, `invalid JSON at /part/kind (byte 24): member "kind" appears twice`},
 		{"not JSON", `{'id':1}`, `invalid character '\''`},
 		{"method's own error", `{"part":{"kind":"odd"}}`, `/part: unknown kind`},
-		{"method's place", `{"part":{"kind":"known","size":300}}`, `invalid JSON at /part/size (byte 31): 300 does not fit an integer of 8 bits`},
+		{"method's place", `{"part":{"kind":"known","size":300}}`, `at /part/size: 300 does not fit an integer of 8 bits`},
 		{"deep", `{"raw":` + strings.Repeat("[", 20_000), `/0/0/0/0... (byte 10006): exceeded max depth`},
 	}
 	for _, tt := range tests {
@@ -99,6 +100,28 @@ func TestUnmarshalRefuses(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestMessagesAreShort: names and numbers are as long as the sender likes, messages
+// are not; and a value of the wrong type is not called invalid JSON.
+func TestMessagesAreShort(t *testing.T) {
+	long := strings.Repeat("9", 1<<20)
+	for _, text := range []string{
+		`{"` + long + `":1,"` + long + `":2}`,
+		`{"id":` + long + `}`,
+		`{"id":1.` + long + `}`,
+		`{"tags":` + long + `}`,
+		`{"nested":{"raw":{"` + long + `":!}}}`,
+	} {
+		err := rawjson.Unmarshal([]byte(text), new(request))
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%.30s: message of %d bytes: %.200v", text, len(err.Error()), err)
+		}
+		syntax := strings.HasPrefix(err.Error(), "invalid JSON")
+		if err := err.(*rawjson.Error); err.Syntax != syntax || syntax != (rawjson.Validate([]byte(text)) != nil) {
+			t.Errorf("%.30s: Syntax is %v in %.200v", text, err.Syntax, err)
+		}
 	}
 }
 
@@ -116,17 +139,6 @@ func TestNamesAreCaseSensitive(t *testing.T) {
 	}
 	if diff := cmp.Diff(request{}, got); diff != "" {
 		t.Errorf("members in other case were taken (-want +got):\n%s", diff)
-	}
-}
-
-func TestUnmarshalClosed(t *testing.T) {
-	if err := rawjson.UnmarshalClosed([]byte(`{"id":1}`), new(request)); err != nil {
-		t.Error(err)
-	}
-	err := rawjson.UnmarshalClosed([]byte(`{"nested":{"nmae":"x"}}`), new(request))
-	const want = `invalid JSON at /nested/nmae (byte 11): unknown member "nmae"`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

@@ -28,22 +28,33 @@ type Error struct {
 	// can find their own types behind the place that it is reported with.
 	// It is nil for errors that were found by this package.
 	Err error
+	// Syntax is true where the text is not JSON. Otherwise it is, but a value in
+	// it is not of the type, the range or the size that is wanted.
+	Syntax bool
 }
 
-// pointerMax bounds the pointer in a message, in bytes: the sender chooses its
-// length, by nesting and by the names of members.
-const pointerMax = 200
+// quoteMax bounds, in bytes, what a message repeats of the text: the sender
+// chooses the length of names and numbers, and of pointers by nesting.
+const quoteMax = 200
+
+func excerpt(text string) string {
+	if len(text) <= quoteMax {
+		return text
+	}
+	return strings.ToValidUTF8(text[:quoteMax], "") + "..."
+}
 
 func (e *Error) Error() string {
-	pointer := e.Pointer
-	if len(pointer) > pointerMax {
-		pointer = strings.ToValidUTF8(pointer[:pointerMax], "") + "..."
-	}
+	pointer := excerpt(e.Pointer)
 	switch {
 	case e.Err != nil && pointer == "":
 		return e.Reason
 	case e.Err != nil:
 		return pointer + ": " + e.Reason
+	case !e.Syntax && pointer == "":
+		return e.Reason
+	case !e.Syntax:
+		return "at " + pointer + ": " + e.Reason
 	case pointer == "":
 		return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
 	default:
@@ -54,7 +65,6 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // describe turns what the JSON library reports into an *Error.
-
 func describe(err error) *Error {
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -66,18 +76,19 @@ func describe(err error) *Error {
 			Pointer: string(syntactic.JSONPointer),
 			Offset:  syntactic.ByteOffset,
 			Reason:  syntacticReason(syntactic.Err, syntactic.JSONPointer),
+			Syntax:  true,
 		}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &Error{Reason: "the text ends before the value does"}
+		return &Error{Reason: "the text ends before the value does", Syntax: true}
 	default:
-		return &Error{Reason: err.Error()}
+		return &Error{Reason: err.Error(), Syntax: true}
 	}
 }
 
 func syntacticReason(err error, at jsontext.Pointer) string {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return fmt.Sprintf("member %q appears twice in one object", at.LastToken())
+		return fmt.Sprintf("member %q appears twice in one object", excerpt(at.LastToken()))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "the text ends before the value does"
 	default:
@@ -89,17 +100,15 @@ func describeSemantic(err *json.SemanticError) *Error {
 	e := &Error{Pointer: string(err.JSONPointer), Offset: err.ByteOffset}
 	var inner *Error
 	switch {
-	case errors.Is(err.Err, json.ErrUnknownName):
-		e.Reason = fmt.Sprintf("unknown member %q", err.JSONPointer.LastToken())
 	case errors.As(err.Err, &inner):
 		// A method decoded its own part with this package: its place is
 		// relative to the value that it was given.
 		e.Pointer += inner.Pointer
 		e.Offset += inner.Offset
 		e.Reason = inner.Reason
-		e.Err = inner.Err
+		e.Err, e.Syntax = inner.Err, inner.Syntax
 	case errors.Is(err.Err, strconv.ErrRange):
-		e.Reason = fmt.Sprintf("%s does not fit %s", err.JSONValue, typeName(err.GoType))
+		e.Reason = fmt.Sprintf("%s does not fit %s", excerpt(err.JSONValue.String()), typeName(err.GoType))
 	case err.Err != nil && !errors.Is(err.Err, strconv.ErrSyntax):
 		e.Reason = err.Err.Error()
 		e.Err = err.Err
@@ -119,7 +128,7 @@ func kindName(err *json.SemanticError) string {
 		return "a string"
 	case '0':
 		if len(err.JSONValue) > 0 {
-			return "the number " + err.JSONValue.String()
+			return "the number " + excerpt(err.JSONValue.String())
 		}
 		return "a number"
 	case '{':

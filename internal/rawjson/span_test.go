@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -23,8 +23,8 @@ func TestObject(t *testing.T) {
 	}
 	var got []string
 	for _, m := range members {
-		if m.Elements != nil {
-			t.Errorf("member %q was cut into elements", m.Name)
+		if at := text[m.Offset:]; !strings.HasPrefix(at, string(m.Value)) {
+			t.Errorf("offset %d of %q points at %s", m.Offset, m.Name, at)
 		}
 		got = append(got, fmt.Sprintf("%q=%s", m.Name, m.Value))
 	}
@@ -34,47 +34,45 @@ func TestObject(t *testing.T) {
 	}
 }
 
-func TestDocument(t *testing.T) {
-	const text = `{"list" :  [ {"x":[1,2]} , "]", 3 ],"empty":[ ],"object":{"list":[1]}}`
-	members, err := rawjson.Document([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestSpans(t *testing.T) {
+	const text = ` [ {"x":[1,2]} , "]", 3 ,[ ]]`
 	var got []string
-	for _, m := range members {
-		got = append(got, fmt.Sprintf("%s=%s", m.Name, m.Value))
-		if at := text[m.Offset:]; !strings.HasPrefix(at, string(m.Value)) {
-			t.Errorf("offset %d of %q points at %s", m.Offset, m.Name, at)
-		}
-		for _, e := range m.Elements {
-			got = append(got, fmt.Sprintf("%s[]=%s", m.Name, m.Value[e.Start:e.End]))
-		}
+	for span := range rawjson.Spans([]byte(text)) {
+		got = append(got, text[span.Start:span.End])
 	}
-	want := []string{
-		`list=[ {"x":[1,2]} , "]", 3 ]`, `list[]={"x":[1,2]}`, `list[]="]"`, `list[]=3`,
-		`empty=[ ]`, `object={"list":[1]}`,
-	}
+	want := []string{`{"x":[1,2]}`, `"]"`, `3`, `[ ]`}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("members (-want +got):\n%s", diff)
+		t.Errorf("spans (-want +got):\n%s", diff)
 	}
-	if members[1].Elements == nil || members[2].Elements != nil {
-		t.Errorf("Elements must be non-nil for arrays only, got %v and %v", members[1].Elements, members[2].Elements)
+	for range rawjson.Spans([]byte(text)) {
+		break
+	}
+	const object = ` { "a" : {"x":[1,2]} , "\u0062":"}", "c":3 }`
+	got = nil
+	for name, span := range rawjson.MemberSpans([]byte(object)) {
+		got = append(got, name+"="+object[span.Start:span.End])
+	}
+	if diff := cmp.Diff([]string{`a={"x":[1,2]}`, `b="}"`, `c=3`}, got); diff != "" {
+		t.Errorf("spans of members (-want +got):\n%s", diff)
+	}
+	for _, none := range []string{`[ ]`, `{"a":1}`, `1`, ``} {
+		for span := range rawjson.Spans([]byte(none)) {
+			t.Errorf("%s has a span %v", none, span)
+		}
 	}
 }
 
 func TestSpansAreCapped(t *testing.T) {
 	data := []byte(`{"a":[1,2],"b":3}`)
 	before := bytes.Clone(data)
-	members, err := rawjson.Document(data)
+	members, err := rawjson.Object(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = append(members[0].Value, "XX"...)
-	elements, err := rawjson.Array(members[0].Value)
-	if err != nil {
-		t.Fatal(err)
+	for element := range rawjson.Elements(members[0].Value) {
+		_ = append(element, "XX"...)
 	}
-	_ = append(elements[0], "XX"...)
 	if !bytes.Equal(data, before) {
 		t.Errorf("appending to a span changed the document: %s", data)
 	}
@@ -82,8 +80,6 @@ func TestSpansAreCapped(t *testing.T) {
 
 func TestScansRefuse(t *testing.T) {
 	object := func(b []byte) error { _, err := rawjson.Object(b); return err }
-	document := func(b []byte) error { _, err := rawjson.Document(b); return err }
-	array := func(b []byte) error { _, err := rawjson.Array(b); return err }
 	tests := []struct {
 		name string
 		scan func([]byte) error
@@ -99,16 +95,11 @@ func TestScansRefuse(t *testing.T) {
 		{"duplicate", object, `{"a":1,"a":2}`, `at /a (byte 7): member "a" appears twice`},
 		{"duplicate, escaped", object, `{"a":1,"\u0061":2}`, `member "a" appears twice`},
 		{"nested duplicate", object, `{"x":[{"b":1,"b":2}]}`, `at /x/0/b`},
-		{"nested duplicate in an element", document, `{"x":[{"b":1,"b":2}]}`, `at /x/0/b`},
 		{"nested garbage", object, `{"x":[1,}`, "invalid character"},
-		{"garbage in an element", document, `{"x":[1,}`, "invalid character"},
-		{"missing comma", document, `{"x":[1 2]}`, "invalid character"},
-		{"trailing comma", document, `{"x":[1,]}`, "invalid character"},
+		{"missing comma", object, `{"x":[1 2]}`, "invalid character"},
+		{"trailing comma", object, `{"x":[1,]}`, "invalid character"},
 		{"trailing comma in object", object, `{"x":1,}`, "invalid character"},
-		{"invalid UTF-8", document, "{\"x\":[\"\xc0\xaf\"]}", "invalid UTF-8"},
-		{"object for array", array, `{}`, "expected an array"},
-		{"array, two values", array, `[1][2]`, "more text follows"},
-		{"array, open", array, `[1,`, "the text ends before"},
+		{"invalid UTF-8", object, "{\"x\":[\"\xc0\xaf\"]}", "invalid UTF-8"},
 		{"nested too deep", object, `{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, "depth"},
 		{"validate", rawjson.Validate, `{"a":01}`, "invalid character"},
 		{"validate, two values", rawjson.Validate, `1 2`, "more text follows"},
@@ -239,7 +230,7 @@ func TestSpansAgreeWithDecoding(t *testing.T) {
 		if err := json.Unmarshal(text.Bytes(), &want); err != nil {
 			t.Fatal(err)
 		}
-		members, err := rawjson.Document(text.Bytes())
+		members, err := rawjson.Object(text.Bytes())
 		if err != nil {
 			t.Fatalf("%v in %s", err, &text)
 		}
@@ -253,15 +244,8 @@ func TestSpansAgreeWithDecoding(t *testing.T) {
 			var elements []json.RawMessage
 			if json.Unmarshal(m.Value, &elements) == nil && m.Value[0] == '[' {
 				trusted := slices.Collect(rawjson.Elements(m.Value))
-				var cut [][]byte
-				for _, e := range m.Elements {
-					cut = append(cut, m.Value[e.Start:e.End])
-				}
-				if diff := cmp.Diff(asStrings(elements), asStrings(cut)); diff != "" {
-					t.Fatalf("elements of %q (-want +got):\n%s", m.Name, diff)
-				}
 				if diff := cmp.Diff(asStrings(elements), asStrings(trusted)); diff != "" {
-					t.Fatalf("trusted elements of %q (-want +got):\n%s", m.Name, diff)
+					t.Fatalf("elements of %q (-want +got):\n%s", m.Name, diff)
 				}
 			}
 		}
@@ -304,9 +288,9 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		valid := rawjson.Validate(data) == nil
-		members, err := rawjson.Document(data)
+		members, err := rawjson.Object(data)
 		if err == nil && !valid {
-			t.Fatalf("Document took what Validate refuses: %q", data)
+			t.Fatalf("Object took what Validate refuses: %q", data)
 		}
 		if err == nil {
 			rest := data
@@ -318,9 +302,7 @@ func FuzzScan(f *testing.F) {
 				rest = rest[at:]
 			}
 		}
-		if _, err := rawjson.Array(data); err == nil && !valid {
-			t.Fatalf("Array took what Validate refuses: %q", data)
-		}
+		_ = rawjson.CheckLimits(data)
 		rawjson.Lookup(data, "a")
 		rawjson.Pick(data, []string{"a", "b"}, make([][]byte, 2))
 		for range rawjson.Members(data) {
@@ -347,31 +329,42 @@ func manySnapshots(n int) []byte {
 	return b.Bytes()
 }
 
-// TestDocumentAllocations pins the promise of the package: the cost in
-// allocations does not grow with the number of members (it grows with its
-// logarithm, where slices are grown).
-func TestDocumentAllocations(t *testing.T) {
-	data := manySnapshots(10_000)
-	start := time.Now()
-	got := testing.AllocsPerRun(2, func() {
-		if _, err := rawjson.Document(data); err != nil {
-			t.Fatal(err)
-		}
-	})
-	t.Logf("%d bytes, %v allocations, %v for 3 runs", len(data), got, time.Since(start))
-	if got > 60 {
-		t.Errorf("%v allocations for 10,000 elements, want at most 60", got)
+// TestObjectAllocations pins the promise of the package: what is nested costs no
+// memory. A small compressed file can hold an array of many millions of elements.
+func TestObjectAllocations(t *testing.T) {
+	few, many := manySnapshots(100), manySnapshots(10_000)
+	allocations := func(data []byte) float64 {
+		return testing.AllocsPerRun(2, func() {
+			if _, err := rawjson.Object(data); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if a, b := allocations(few), allocations(many); b > a+5 {
+		t.Errorf("%v allocations for 100 elements, %v for 10,000", a, b)
+	}
+
+	data := []byte(`{"x":[` + strings.Repeat("0,", 4<<20) + `0]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := rawjson.Object(data); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	// A span for each element would be 64 MiB.
+	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+		t.Errorf("%d bytes allocated for a document of %d", got, len(data))
 	}
 }
 
-func BenchmarkDocument(b *testing.B) {
+func BenchmarkObject(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		data := manySnapshots(n)
 		b.Run(fmt.Sprintf("snapshots=%d", n), func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := rawjson.Document(data); err != nil {
+				if _, err := rawjson.Object(data); err != nil {
 					b.Fatal(err)
 				}
 			}

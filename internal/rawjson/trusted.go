@@ -56,6 +56,17 @@ func Pick(object []byte, names []string, values [][]byte) {
 // not an object. A name allocates.
 func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
+		for name, span := range MemberSpans(object) {
+			if !yield(name, object[span.Start:span.End:span.End]) {
+				return
+			}
+		}
+	}
+}
+
+// MemberSpans is Members that yields where the values are.
+func MemberSpans(object []byte) iter.Seq2[string, Span] {
+	return func(yield func(string, Span) bool) {
 		s := scanner{data: object}
 		if !s.open('{') {
 			return
@@ -64,7 +75,8 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 			name, _ := String(s.value())
 			s.space()
 			s.pos++ // the colon
-			if !yield(name, s.value()) {
+			value := s.value()
+			if !yield(name, Span{s.pos - len(value), s.pos}) {
 				return
 			}
 		}
@@ -75,12 +87,24 @@ func Members(object []byte) iter.Seq2[string, []byte] {
 // not an array.
 func Elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		for span := range Spans(array) {
+			if !yield(array[span.Start:span.End:span.End]) {
+				return
+			}
+		}
+	}
+}
+
+// Spans is Elements that yields where the elements are.
+func Spans(array []byte) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
 		s := scanner{data: array}
 		if !s.open('[') {
 			return
 		}
 		for s.more(']') {
-			if !yield(s.value()) {
+			value := s.value()
+			if !yield(Span{s.pos - len(value), s.pos}) {
 				return
 			}
 		}

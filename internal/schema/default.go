@@ -14,7 +14,7 @@ import (
 // Default is a default value of a field. The zero Default is null, which is what
 // a field has that says nothing.
 type Default struct {
-	// json is the value as it is written; nil for null.
+	// json is the value in the specification's single-value form; nil for null.
 	json []byte
 	// canonical is equal for equal values of one type, however they are written.
 	canonical string
@@ -22,10 +22,6 @@ type Default struct {
 
 // IsNull reports whether there is no default.
 func (d Default) IsNull() bool { return d.json == nil }
-
-// JSON is the value in the specification's single-value form; nil for null. It
-// belongs to the schema and must not be changed.
-func (d Default) JSON() []byte { return d.json }
 
 func (d Default) same(o Default) bool {
 	return d.IsNull() == o.IsNull() && d.canonical == o.canonical

@@ -53,8 +53,8 @@ func TestDefaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, _ := s.Field(1)
-			if f.InitialDefault.IsNull() || string(f.InitialDefault.JSON()) != test.want || string(f.WriteDefault.JSON()) != test.want {
-				t.Errorf("defaults are %s and %s, want %s", f.InitialDefault.JSON(), f.WriteDefault.JSON(), test.want)
+			if f.InitialDefault.IsNull() || string(f.InitialDefault.json) != test.want || string(f.WriteDefault.json) != test.want {
+				t.Errorf("defaults are %s and %s, want %s", f.InitialDefault.json, f.WriteDefault.json, test.want)
 			}
 			if again := mustParse(t, string(s.JSON())); !again.SameAs(s) || !again.AssignFreshIDs().SameAs(s.AssignFreshIDs()) {
 				t.Error("the default does not survive being written")

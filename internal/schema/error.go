@@ -1,21 +1,15 @@
 package schema
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
-
-// ErrInvalid is what every [*Error] wraps.
-var ErrInvalid = errors.New("schema: invalid")
 
 // Error is a refusal. The message says what is wrong and where, for the person
 // who sent the schema, spec or sort order.
 type Error struct{ Message string }
 
 func (e *Error) Error() string { return e.Message }
-
-func (e *Error) Unwrap() error { return ErrInvalid }
 
 func invalid(format string, args ...any) *Error {
 	return &Error{Message: fmt.Sprintf(format, args...)}

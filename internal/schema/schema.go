@@ -90,12 +90,6 @@ func (s *Schema) SameAs(o *Schema) bool {
 	return sameType(s.root, o.root)
 }
 
-// Columns are the top-level fields, in order.
-func (s *Schema) Columns() []Field { return slices.Clone(s.root.fields) }
-
-// IdentifierFieldIDs are the ids of the fields that identify a row; often none.
-func (s *Schema) IdentifierFieldIDs() []int { return slices.Clone(s.identifiers) }
-
 // HighestFieldID is the highest id of a field at any depth; 0 when there is none
 // above.
 func (s *Schema) HighestFieldID() int { return s.index.highest }
@@ -138,20 +132,25 @@ const reservedIDsFrom = math.MaxInt32 - 199
 // are reserved in all versions.
 func (s *Schema) CheckFormat(formatVersion int) error {
 	const defaultsSince = 3
+	const problemsMax = 20 // in one message
 	var problems []string
 	for _, id := range slices.Sorted(maps.Keys(s.index.byID)) {
+		if len(problems) >= problemsMax {
+			problems = append(problems, "... and more")
+			break
+		}
 		e := s.index.byID[id]
 		if l, ok := e.field.Type.(leaf); ok && formatVersion < sinceFormat[l.kind] {
 			problems = append(problems, fmt.Sprintf("Invalid type for %s: %s is not supported until v%d",
-				e.name, l, sinceFormat[l.kind]))
+				excerpt(e.name), excerpt(l.String()), sinceFormat[l.kind]))
 		}
 		if d := e.field.InitialDefault; !d.IsNull() && formatVersion < defaultsSince {
 			problems = append(problems, fmt.Sprintf(
 				"Invalid initial default for %s: non-null default (%s) is not supported until v%d",
-				e.name, excerpt(d.text()), defaultsSince))
+				excerpt(e.name), excerpt(d.text()), defaultsSince))
 		}
 		if id >= reservedIDsFrom {
-			problems = append(problems, fmt.Sprintf("Invalid id for %s: %d is reserved for metadata columns", e.name, id))
+			problems = append(problems, fmt.Sprintf("Invalid id for %s: %d is reserved for metadata columns", excerpt(e.name), id))
 		}
 	}
 	if problems == nil {

@@ -82,18 +82,18 @@ func (o *SortOrder) CheckCompatible(s *Schema) error {
 				return invalid("Cannot sort by non-primitive source field: %s", excerpt(source.String()))
 			}
 			if !f.transform.accepts(l) {
-				return invalid("Invalid source type %s for transform: %s", l, f.transform.text)
+				return invalid("Invalid source type %s for transform: %s", excerpt(l.String()), excerpt(f.transform.text))
 			}
 		}
 	}
 	return nil
 }
 
-// CheckFormat reports what a table of the given format version may not have: before
-// v3 a transform of several sources.
-func (o *SortOrder) CheckFormat(formatVersion int) error {
+// CheckSources reports a transform of several sources. There are tables that have
+// one; no table is given one.
+func (o *SortOrder) CheckSources() error {
 	for _, f := range o.fields {
-		if err := f.sources.checkFormat(formatVersion, f); err != nil {
+		if err := f.sources.checkSingle(f); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (o *SortOrder) CheckFormat(formatVersion int) error {
 // Fresh makes the order of a new table out of the one in the request: the schema of
 // the request was old and became fresh by [Schema.AssignFreshIDs]. Sources are
 // followed by name; the id is 1, or 0 when unsorted. The result passed
-// CheckCompatible; the format is the caller's to check.
+// CheckCompatible; CheckSources is the caller's to call.
 func (o *SortOrder) Fresh(old, fresh *Schema) (*SortOrder, error) {
 	if o.IsUnsorted() {
 		return o, nil

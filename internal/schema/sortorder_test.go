@@ -143,13 +143,10 @@ func TestSortOrderCheckCompatible(t *testing.T) {
 	}
 }
 
-func TestSortOrderCheckFormat(t *testing.T) {
+func TestSortOrderCheckSources(t *testing.T) {
 	several := mustParseSortOrder(t, order(`{"transform":"z","source-ids":[1,2],"direction":"desc","null-order":"nulls-last"}`))
-	if err := several.CheckFormat(3); err != nil {
-		t.Error(err)
-	}
-	wantRefusal(t, several.CheckFormat(2), "not supported until v3")
-	if err := mustParseSortOrder(t, order(sortBy(1, "day"))).CheckFormat(1); err != nil {
+	wantRefusal(t, several.CheckSources(), "Invalid transform of several sources: z(1, 2) DESC NULLS LAST: most readers cannot load")
+	if err := mustParseSortOrder(t, order(sortBy(1, "day"))).CheckSources(); err != nil {
 		t.Error(err)
 	}
 }

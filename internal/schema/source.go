@@ -60,10 +60,11 @@ func (ids sources) append(dst []byte) []byte {
 	return appendInts(rawjson.AppendName(dst, "source-ids"), ids)
 }
 
-// checkFormat reports whether the format version allows several sources.
-func (ids sources) checkFormat(formatVersion int, field fmt.Stringer) *Error {
-	if len(ids) > 1 && formatVersion < 3 {
-		return invalid("Invalid transform of several sources: %s: not supported until v3", excerpt(field.String()))
+// checkSingle refuses several sources. The specification has them since v3, but
+// the reference implementation cannot load a table that has them.
+func (ids sources) checkSingle(field fmt.Stringer) *Error {
+	if len(ids) > 1 {
+		return invalid("Invalid transform of several sources: %s: most readers cannot load a table that has one", excerpt(field.String()))
 	}
 	return nil
 }

@@ -63,12 +63,6 @@ func (sp *Spec) LastAssignedID() int {
 	return last
 }
 
-// IsUnpartitioned reports whether no field partitions: there is none, or all are
-// void, as they are after a v1 table dropped them.
-func (sp *Spec) IsUnpartitioned() bool {
-	return !slices.ContainsFunc(sp.fields, func(f partitionField) bool { return f.transform.name != transformVoid })
-}
-
 // SameAs reports whether both have the same fields in the same order: sources,
 // transforms and names. Ids of the spec and of its fields do not matter, nor do
 // unknown members.
@@ -110,7 +104,7 @@ func checkPartitionSource(s *Schema, f partitionField, id int) *Error {
 		return invalid("Cannot partition by non-primitive source field: %s", excerpt(e.field.String()))
 	}
 	if !f.transform.accepts(l) {
-		return invalid("Invalid source type %s for transform: %s", l, f.transform.text)
+		return invalid("Invalid source type %s for transform: %s", excerpt(l.String()), excerpt(f.transform.text))
 	}
 	for p := e.parent; p != nil; p = s.index.byID[p.ID].parent {
 		if _, ok := p.Type.(*structType); !ok {
@@ -143,15 +137,15 @@ func (sp *Spec) CheckNames(s *Schema) error {
 	return nil
 }
 
-// CheckFormat reports what a table of the given format version may not have: in v1
-// ids that are not 1000, 1001, ... in order, before v3 a transform of several
-// sources.
+// CheckFormat reports what a table of the given format version is not given: in v1
+// ids that are not 1000, 1001, ... in order, in all versions a transform of several
+// sources, though there are tables that have one.
 func (sp *Spec) CheckFormat(formatVersion int) error {
 	for i, f := range sp.fields {
 		if formatVersion == 1 && f.assigned && f.id != firstPartitionID+i {
 			return invalid("Spec does not use sequential IDs that are required in v1: %s", excerpt(f.String()))
 		}
-		if err := f.sources.checkFormat(formatVersion, f); err != nil {
+		if err := f.sources.checkSingle(f); err != nil {
 			return err
 		}
 	}

@@ -91,21 +91,6 @@ func TestSpecCanonicalJSON(t *testing.T) {
 	}
 }
 
-func TestSpecFields(t *testing.T) {
-	fields := `[` + part(1000, 1, "a", "identity") + `]`
-	sp, err := ParseSpecFields(4, []byte(" "+fields))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(fields, string(sp.FieldsJSON())); diff != "" || sp.ID() != 4 {
-		t.Errorf("id %d, FieldsJSON (-want +got):\n%s", sp.ID(), diff)
-	}
-	for in, fragment := range map[string]string{"": "the text ends", "{}": "fields must be an array", "[1": "the text ends", "null": "fields must be an array"} {
-		_, err := ParseSpecFields(0, []byte(in))
-		wantRefusal(t, err, fragment)
-	}
-}
-
 func TestParseSpecRefuses(t *testing.T) {
 	tests := []struct{ name, in, fragment string }{
 		{"empty text", ``, "the text ends"},
@@ -139,16 +124,10 @@ func TestParseSpecRefuses(t *testing.T) {
 
 func TestSpecProperties(t *testing.T) {
 	void := mustParseSpec(t, spec(part(1000, 1, "a", "void"), part(1007, 2, "b", "void")))
-	if !void.IsUnpartitioned() || !Unpartitioned().IsUnpartitioned() {
-		t.Error("void fields partition")
-	}
 	if got := void.LastAssignedID(); got != 1007 {
 		t.Errorf("LastAssignedID = %d, want 1007", got)
 	}
 	free := mustParseSpec(t, spec(part(0, 1, "a", "void"), part(0, 2, "b", "day")))
-	if free.IsUnpartitioned() {
-		t.Error("day does not partition")
-	}
 	if got := free.LastAssignedID(); got != 999 {
 		t.Errorf("LastAssignedID of unassigned fields = %d, want 999", got)
 	}
@@ -281,9 +260,9 @@ func TestSpecCheckFormat(t *testing.T) {
 	}{
 		{spec(part(1000, 1, "a", "day"), part(1001, 1, "b", "hour")), 1, ""},
 		{spec(part(1001, 1, "a", "day")), 2, ""},
-		{spec(`{"name":"a","transform":"other","source-ids":[1,2]}`), 3, ""},
+		{spec(`{"name":"a","transform":"other","source-ids":[1]}`), 3, ""},
 		{spec(part(1001, 1, "a", "day")), 1, "Spec does not use sequential IDs that are required in v1: 1001: a: day(1)"},
-		{spec(`{"name":"a","transform":"other","source-ids":[1,2]}`), 2, "null: a: other(1, 2): not supported until v3"},
+		{spec(`{"name":"a","transform":"other","source-ids":[1,2]}`), 3, "Invalid transform of several sources: null: a: other(1, 2): most readers cannot load"},
 	}
 	for _, test := range tests {
 		err := mustParseSpec(t, test.in).CheckFormat(test.version)
@@ -348,7 +327,7 @@ func TestSpecBind(t *testing.T) {
 		{name: "no id left", in: spec(part(0, 1, "a", "identity")), last: 2147483647, version: 2, fragment: "no partition field id above 2147483647 is left"},
 		{name: "no such source", in: spec(part(0, 99, "a", "identity")), version: 2, fragment: "Cannot find source column"},
 		{name: "name taken", in: spec(part(0, 2, "id", "day")), version: 2, fragment: "sourced from different field"},
-		{name: "several sources in v2", in: spec(`{"name":"a","transform":"other","source-ids":[1,2]}`), version: 2, fragment: "until v3"},
+		{name: "several sources", in: spec(`{"name":"a","transform":"other","source-ids":[1,2]}`), version: 3, fragment: "transform of several sources"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

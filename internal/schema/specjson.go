@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"bytes"
-
-	"github.com/landfast/landfast/internal/rawjson"
-)
+import "github.com/landfast/landfast/internal/rawjson"
 
 const partitionSpec = "partition spec"
 
@@ -36,19 +32,6 @@ func ParseSpec(data []byte) (*Spec, error) {
 	}
 	sp.extra = cloneMembers(sp.extra)
 	if err := sp.parseFields(fields); err != nil {
-		return nil, err
-	}
-	return sp, nil
-}
-
-// ParseSpecFields reads a spec from nothing but its array of fields, the form in
-// which v1 metadata has it in partition-spec. Errors are [*Error].
-func ParseSpecFields(id int, data []byte) (*Spec, error) {
-	if err := rawjson.Validate(data); err != nil {
-		return nil, invalid("%s: %v", partitionSpec, err)
-	}
-	sp := &Spec{id: id}
-	if err := sp.parseFields(bytes.TrimSpace(data)); err != nil {
 		return nil, err
 	}
 	return sp, nil
@@ -135,9 +118,6 @@ func (sp *Spec) JSON() []byte {
 	dst = sp.appendFields(rawjson.AppendName(dst, "fields"))
 	return append(appendExtra(dst, sp.extra), '}')
 }
-
-// FieldsJSON writes the fields alone, for partition-spec in v1 metadata.
-func (sp *Spec) FieldsJSON() []byte { return sp.appendFields(nil) }
 
 func (sp *Spec) appendFields(dst []byte) []byte {
 	dst = append(dst, '[')

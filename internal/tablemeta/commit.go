@@ -21,7 +21,7 @@ type Change struct {
 }
 
 // stepsMax bounds the requirements and the updates of one commit, where a run of
-// remove-snapshots counts as one. Each may look through a whole list.
+// removals counts as one. Each may look through a whole list.
 const stepsMax = 10_000
 
 // Commit applies the updates and returns the metadata that results, or Base and
@@ -40,13 +40,15 @@ func Commit(c Change) (m *Metadata, changed bool, err error) {
 			return nil, false, invalid("Too many updates in one commit: more than %d", stepsMax)
 		}
 		next := c.Updates[i].change
-		if removal, ok := next.(removeSnapshots); ok {
-			// Java sends one update per snapshot; together they cost one pass.
+		if first, ok := next.(removal); ok {
+			// Java expires snapshots with an update for each, and between them one
+			// for each statistics file. Their order does not matter, and together
+			// they cost one pass.
 			run := i + 1
-			for run < len(c.Updates) && c.Updates[run].action == c.Updates[i].action {
+			for run < len(c.Updates) && isRemoval(c.Updates[run]) {
 				run++
 			}
-			next = removal.and(c.Updates[i+1 : run])
+			next = first.and(c.Updates[i+1 : run])
 			i = run - 1
 		}
 		if next == nil {
@@ -75,6 +77,8 @@ type builder struct {
 	now  int64     // ms; the server's clock
 	// changed is set by every update that is not a no-op.
 	changed bool
+	// propertyAt indexes properties by name; nil until it is needed.
+	propertyAt map[string]int
 
 	schemaTracking
 	snapshotTracking
@@ -125,13 +129,13 @@ func (b *builder) finish(c Change) error {
 	if err := b.checkLayout(); err != nil {
 		return err
 	}
-	if err := b.pruneSnapshotLog(); err != nil {
+	b.pruneSnapshotLog()
+	keep, err := b.previousVersions()
+	if err != nil {
 		return err
 	}
 	if c.Base != nil && c.BaseFile != "" {
-		if err := b.logPreviousFile(c.BaseFile); err != nil {
-			return err
-		}
+		b.logPreviousFile(c.BaseFile, keep)
 	}
 	b.lastUpdated = b.time()
 	if b.location == "" {
@@ -151,22 +155,27 @@ const (
 	previousVersionsMaxDefault = 100
 )
 
-// logPreviousFile appends the base's file to the metadata log and drops what is
-// beyond the bound that the new properties set.
-func (b *builder) logPreviousFile(file string) error {
-	keep := previousVersionsMaxDefault
-	if text, ok := b.property(previousVersionsMax); ok {
-		n, err := strconv.ParseInt(text, 10, 32)
-		if err != nil {
-			return invalid("Table property %s must have integer value: %s", previousVersionsMax, excerpt(text))
-		}
-		keep = max(1, int(n))
+// previousVersions is how many former files the properties, as they are in the
+// end, let the metadata log have.
+func (b *builder) previousVersions() (int, error) {
+	text, ok := b.property(previousVersionsMax)
+	if !ok {
+		return previousVersionsMaxDefault, nil
 	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, invalid("Table property %s must have integer value: %s", previousVersionsMax, excerpt(text))
+	}
+	return max(1, int(n)), nil
+}
+
+// logPreviousFile appends the base's file to the metadata log and keeps the newest
+// entries.
+func (b *builder) logPreviousFile(file string, keep int) {
 	timestamp := b.base.lastUpdated
 	if n := b.metadataLog.len(); n > 0 {
 		timestamp = max(timestamp, b.metadataLog.entries[n-1].head)
 	}
 	b.metadataLog.dropFirst(b.metadataLog.len() - keep + 1)
 	b.metadataLog.add(timestamp, appendMetadataLogEntry(nil, timestamp, file))
-	return nil
 }

@@ -11,9 +11,11 @@
 // versions 1, 2 and 3. What is not understood survives: unknown members of a
 // document, at every level, keep their bytes, and a document that was not changed
 // is written back byte for byte. What an update brings is kept with all its
-// members and digits, without its white space. To that end, and for speed, a document is never decoded as a
-// whole. Its scalars are; its long lists (snapshots, logs, statistics, schemas)
-// stay spans of the document, and an update touches the spans that it changes.
+// members and digits, without its white space and without members that are null,
+// which the reference cannot load. To that end, and for speed, a document is never
+// decoded as a whole. Its scalars are; its long lists (snapshots, logs, statistics,
+// schemas) stay spans of the document, and an update touches the spans that it
+// changes.
 //
 // Everything here is pure: no clock, no randomness, no I/O. The time and the
 // ids are arguments, so that a commit can be decided again and gives the same
@@ -24,6 +26,8 @@
 //   - last-updated-ms and the times in both logs never run back, whatever the
 //     clocks of clients and servers say; a snapshot from more than a minute
 //     ahead of the server's clock is refused.
+//   - What common readers of JSON cannot take is not stored: deep nesting, very
+//     long numbers, names and strings. Nor are transforms of several sources.
 //   - A table's uuid, once assigned, cannot be changed, and last-sequence-number
 //     cannot fall: a snapshot without a parent that is older than it is stale.
 //   - set-default-spec and set-default-sort-order want an id that exists; partition

@@ -43,6 +43,28 @@ func Rereads(m *Metadata) error {
 	return nil
 }
 
+// LastUpdatedMillis is the time of the last commit.
+func (m *Metadata) LastUpdatedMillis() int64 { return m.lastUpdated }
+
+// CurrentSnapshotID is the snapshot that the branch main points at.
+func (m *Metadata) CurrentSnapshotID() (id int64, ok bool) {
+	return max(m.currentSnapshot, 0), m.currentSnapshot != noSnapshot
+}
+
+// RefSnapshotID is the snapshot that a branch or tag points at.
+func (m *Metadata) RefSnapshotID(name string) (id int64, ok bool) {
+	if i := m.refIndex(name); i >= 0 {
+		return m.refs.entries[i].head.snapshotID, true
+	}
+	return 0, false
+}
+
+// Equal reports whether both were decoded from the same JSON; go-cmp calls it.
+func (r Requirement) Equal(o Requirement) bool { return bytes.Equal(r.raw, o.raw) }
+
+// Equal reports whether both were decoded from the same JSON; go-cmp calls it.
+func (u Update) Equal(o Update) bool { return bytes.Equal(u.raw, o.raw) }
+
 func within(span, whole []byte) bool {
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(span)))

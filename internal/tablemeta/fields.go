@@ -118,6 +118,24 @@ func (f *fields) nested(name string) []byte {
 	return value
 }
 
+// kept is a member that must be an object and becomes part of the document. Its
+// members that are null are left out: here they say the same as absent ones, but
+// the reference implementation cannot load metadata that has them.
+func (f *fields) kept(name string) []byte {
+	value := f.nested(name)
+	if f.err != nil {
+		return nil
+	}
+	out := make([]byte, 0, len(value))
+	out = append(out, '{')
+	for name, v := range rawjson.Members(value) {
+		if !rawjson.IsNull(v) {
+			out = append(rawjson.AppendName(out, name), v...)
+		}
+	}
+	return append(out, '}')
+}
+
 // int64s is a member that must be an array of integers within the bounds.
 func (f *fields) int64s(name string, low, high int64) []int64 {
 	value, ok := f.required(name)
@@ -133,6 +151,15 @@ func (f *fields) int64s(name string, low, high int64) []int64 {
 		ints = append(ints, f.asInt(name+"[]", element, low, high))
 	}
 	return ints
+}
+
+// ids is a member that must be an array of ids of schemas or specs.
+func (f *fields) ids(name string) map[int]bool {
+	ids := map[int]bool{}
+	for _, id := range f.int64s(name, math.MinInt32, math.MaxInt32) {
+		ids[int(id)] = true
+	}
+	return ids
 }
 
 // strings is a member that must be an array of strings.

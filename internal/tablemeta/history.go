@@ -43,7 +43,7 @@ type addSnapshot struct {
 }
 
 func decodeAddSnapshot(f *fields) change {
-	value := f.nested("snapshot")
+	value := f.kept("snapshot")
 	if f.err != nil {
 		return nil
 	}
@@ -70,6 +70,9 @@ func decodeAddSnapshot(f *fields) change {
 	case s.err != nil:
 	case c.id < 0:
 		s.fail("Invalid snapshot id %d: must be between 0 and %d", c.id, int64(math.MaxInt64))
+	case c.timestamp < 0:
+		// Readers subtract the times of log entries from each other.
+		s.fail("Invalid timestamp-ms (cannot be negative): %d", c.timestamp)
 	case c.sequence < 0:
 		s.fail("Invalid sequence number (cannot be negative): %d", c.sequence)
 	case c.firstRowID != nil && *c.firstRowID < 0:
@@ -127,49 +130,72 @@ func (c addSnapshot) apply(b *builder) error {
 	return nil
 }
 
-type removeSnapshots struct{ ids map[int64]bool }
+// removal is of snapshots, and of the statistics files of snapshots, by the
+// snapshots' ids.
+type removal struct{ snapshots, statistics, partitionStatistics map[int64]bool }
+
+func isRemoval(u Update) bool {
+	_, ok := u.change.(removal)
+	return ok
+}
+
+func decodeRemoveStatistics(f *fields) change {
+	return removal{statistics: map[int64]bool{f.int64("snapshot-id"): true}}
+}
+
+func decodeRemovePartitionStatistics(f *fields) change {
+	return removal{partitionStatistics: map[int64]bool{f.int64("snapshot-id"): true}}
+}
 
 func decodeRemoveSnapshots(f *fields) change {
 	ids := map[int64]bool{}
 	for _, id := range f.int64s("snapshot-ids", math.MinInt64, math.MaxInt64) {
 		ids[id] = true
 	}
-	return removeSnapshots{ids}
+	return removal{snapshots: ids}
 }
 
 // and is this removal and those that more, which are removals too, ask for.
-func (c removeSnapshots) and(more []Update) removeSnapshots {
+func (c removal) and(more []Update) removal {
 	if len(more) == 0 {
 		return c
 	}
-	ids := maps.Clone(c.ids)
-	for _, u := range more {
-		maps.Copy(ids, u.change.(removeSnapshots).ids)
+	all := removal{map[int64]bool{}, map[int64]bool{}, map[int64]bool{}}
+	include := func(r removal) {
+		maps.Copy(all.snapshots, r.snapshots)
+		maps.Copy(all.statistics, r.statistics)
+		maps.Copy(all.partitionStatistics, r.partitionStatistics)
 	}
-	return removeSnapshots{ids}
+	include(c)
+	for _, u := range more {
+		include(u.change.(removal))
+	}
+	return all
 }
 
-// apply also drops what belonged to the snapshots: statistics, and refs, main
-// not excepted.
-func (c removeSnapshots) apply(b *builder) error {
+// apply also drops what belonged to the snapshots that it removes: statistics, and
+// refs, main not excepted.
+func (c removal) apply(b *builder) error {
 	gone := map[int64]bool{}
 	b.snapshots.remove(func(s *snapshot) bool {
-		if c.ids[s.id] {
+		if c.snapshots[s.id] {
 			gone[s.id] = true
 		}
-		return c.ids[s.id]
+		return c.snapshots[s.id]
 	})
+	removed := b.statistics.remove(func(id *int64) bool { return gone[*id] || c.statistics[*id] })
+	removed += b.partitionStatistics.remove(func(id *int64) bool { return gone[*id] || c.partitionStatistics[*id] })
+	b.changed = b.changed || removed > 0
 	if len(gone) == 0 {
 		return nil
 	}
-	ofGone := func(id *int64) bool { return gone[*id] }
-	b.statistics.remove(ofGone)
-	b.partitionStatistics.remove(ofGone)
 	b.refs.remove(func(r *ref) bool { return gone[r.snapshotID] })
 	if gone[b.currentSnapshot] {
 		b.currentSnapshot = noSnapshot
 	}
-	b.known = nil
+	for id := range gone {
+		delete(b.known, id)
+	}
 	b.removed, b.changed = true, true
 	return nil
 }
@@ -233,7 +259,7 @@ func (c removeRef) apply(b *builder) error {
 // anyone. And where a snapshot in the log was removed, all before it goes too: in
 // [(t1, s1), (t2, s2), (t3, s3)] without s2, s1 would seem to have been current
 // until t3.
-func (b *builder) pruneSnapshotLog() error {
+func (b *builder) pruneSnapshotLog() {
 	intermediate := map[int64]bool{}
 	for _, id := range b.movedTo {
 		if id != b.currentSnapshot {
@@ -241,7 +267,7 @@ func (b *builder) pruneSnapshotLog() error {
 		}
 	}
 	if len(intermediate) == 0 && !b.removed {
-		return nil
+		return
 	}
 	if b.removed {
 		gap := -1
@@ -255,7 +281,6 @@ func (b *builder) pruneSnapshotLog() error {
 	b.snapshotLog.remove(func(e *logEntry) bool {
 		return intermediate[e.snapshotID] || !b.hasSnapshot(e.snapshotID)
 	})
-	return nil
 }
 
 func appendSnapshotLogEntry(dst []byte, timestamp, id int64) []byte {

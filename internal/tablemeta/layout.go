@@ -14,37 +14,56 @@ import (
 // schemaTracking is what the changes of one commit remember of each other.
 type schemaTracking struct {
 	addedSchemas, addedSpecs, addedOrders map[int]bool
+	// relaid is true when another schema, spec or order was made the current one.
+	// In the end it may have the id of the base's, which can be removed and given
+	// again.
+	relaid bool
 	// The ids that -1 stands for; nil while it stands for nothing.
 	lastSchema, lastSpec, lastOrder *int
-	// parsed caches schemas by id. Ids are not reused within a commit.
-	parsed map[int]*schema.Schema
+
+	// What was parsed or added already, by id. A commit of many updates would
+	// otherwise read all of it for each of them.
+	parsedSchemas map[int]*schema.Schema
+	parsedSpecs   map[int]*schema.Spec
+	parsedOrders  map[int]*schema.SortOrder
 }
 
-func (s *state) spec(i int) (*schema.Spec, error) { return schema.ParseSpec(s.specs.value(i)) }
+// schema is the parsed schema at position i, as spec and order are for theirs.
+func (b *builder) schema(i int) (*schema.Schema, error) {
+	return parsed(&b.parsedSchemas, &b.schemas, i, schema.Parse)
+}
 
-func (s *state) order(i int) (*schema.SortOrder, error) {
-	return schema.ParseSortOrder(s.orders.value(i))
+func (b *builder) spec(i int) (*schema.Spec, error) {
+	return parsed(&b.parsedSpecs, &b.specs, i, schema.ParseSpec)
+}
+
+func (b *builder) order(i int) (*schema.SortOrder, error) {
+	return parsed(&b.parsedOrders, &b.orders, i, schema.ParseSortOrder)
+}
+
+func parsed[T any](cache *map[int]T, ids *list[int], i int, parse func([]byte) (T, error)) (T, error) {
+	id := ids.entries[i].head
+	if value, ok := (*cache)[id]; ok {
+		return value, nil
+	}
+	value, err := parse(ids.value(i))
+	if err != nil {
+		return value, invalidBecause(err)
+	}
+	put(cache, id, value)
+	return value, nil
+}
+
+// put makes the map with its first entry: most commits need none of them.
+func put[T any](entries *map[int]T, id int, value T) {
+	if *entries == nil {
+		*entries = map[int]T{}
+	}
+	(*entries)[id] = value
 }
 
 func position(ids *list[int], id int) int {
 	return ids.index(func(other *int) bool { return *other == id })
-}
-
-// schema is the parsed schema at position i.
-func (b *builder) schema(i int) (*schema.Schema, error) {
-	id := b.schemas.entries[i].head
-	if s, ok := b.parsed[id]; ok {
-		return s, nil
-	}
-	s, err := schema.Parse(b.schemas.value(i))
-	if err != nil {
-		return nil, invalidBecause(err)
-	}
-	if b.parsed == nil {
-		b.parsed = map[int]*schema.Schema{}
-	}
-	b.parsed[id] = s
-	return s, nil
 }
 
 func (b *builder) currentSchema() (*schema.Schema, error) {
@@ -67,13 +86,6 @@ func nextID(ids *list[int], first int) (int, error) {
 		return 0, invalid("No id above %d is left", math.MaxInt32)
 	}
 	return next, nil
-}
-
-func remember(set *map[int]bool, id int) {
-	if *set == nil {
-		*set = map[int]bool{}
-	}
-	(*set)[id] = true
 }
 
 type addSchema struct{ schema *schema.Schema }
@@ -114,12 +126,9 @@ func (c addSchema) apply(b *builder) error {
 	}
 	added := c.schema.WithID(id)
 	b.schemas.add(id, added.JSON())
-	if b.parsed == nil {
-		b.parsed = map[int]*schema.Schema{}
-	}
-	b.parsed[id] = added
+	put(&b.parsedSchemas, id, added)
 	b.lastColumnID = max(b.lastColumnID, added.HighestFieldID())
-	remember(&b.addedSchemas, id)
+	put(&b.addedSchemas, id, true)
 	b.lastSchema, b.changed = &id, true
 	return nil
 }
@@ -137,25 +146,10 @@ func (c setCurrentSchema) apply(b *builder) error {
 	if id == b.currentSchemaID {
 		return nil
 	}
-	i := position(&b.schemas, id)
-	if i < 0 {
+	if position(&b.schemas, id) < 0 {
 		return invalid("Cannot set current schema to unknown schema: %d", id)
 	}
-	current, err := b.schema(i)
-	if err != nil {
-		return err
-	}
-	// Partitions and columns share one name space, in all specs.
-	for i := range b.specs.entries {
-		spec, err := b.spec(i)
-		if err != nil {
-			return invalidBecause(err)
-		}
-		if err := spec.CheckNames(current); err != nil {
-			return invalidBecause(err)
-		}
-	}
-	b.currentSchemaID, b.changed = id, true
+	b.currentSchemaID, b.changed, b.relaid = id, true, true
 	return nil
 }
 
@@ -193,7 +187,7 @@ func (c addSpec) apply(b *builder) error {
 	existing := make([]*schema.Spec, b.specs.len())
 	for i := range existing {
 		if existing[i], err = b.spec(i); err != nil {
-			return invalidBecause(err)
+			return err
 		}
 	}
 	bound, err := c.spec.Bind(current, b.lastPartitionID, b.formatVersion, existing)
@@ -215,9 +209,11 @@ func (c addSpec) apply(b *builder) error {
 	if err != nil {
 		return err
 	}
-	b.specs.add(id, bound.WithID(id).JSON())
+	bound = bound.WithID(id)
+	b.specs.add(id, bound.JSON())
+	put(&b.parsedSpecs, id, bound)
 	b.lastPartitionID = max(b.lastPartitionID, bound.LastAssignedID())
-	remember(&b.addedSpecs, id)
+	put(&b.addedSpecs, id, true)
 	b.lastSpec, b.changed = &id, true
 	return nil
 }
@@ -238,7 +234,7 @@ func (c setDefaultSpec) apply(b *builder) error {
 	if position(&b.specs, id) < 0 {
 		return invalid("Cannot set default partition spec to unknown spec: %d", id)
 	}
-	b.defaultSpecID, b.changed = id, true
+	b.defaultSpecID, b.changed, b.relaid = id, true, true
 	return nil
 }
 
@@ -276,7 +272,7 @@ func (c addSortOrder) apply(b *builder) error {
 	if err := c.order.CheckCompatible(current); err != nil {
 		return invalidBecause(err)
 	}
-	if err := c.order.CheckFormat(b.formatVersion); err != nil {
+	if err := c.order.CheckSources(); err != nil {
 		return invalidBecause(err)
 	}
 	// Id 0 is the order of unsorted tables, whether or not it is listed.
@@ -284,7 +280,7 @@ func (c addSortOrder) apply(b *builder) error {
 	for i := range b.orders.entries {
 		existing, err := b.order(i)
 		if err != nil {
-			return invalidBecause(err)
+			return err
 		}
 		if existing.SameAs(c.order) {
 			id, found = b.orders.entries[i].head, true
@@ -307,7 +303,8 @@ func (c addSortOrder) apply(b *builder) error {
 		added = c.order.WithID(id)
 	}
 	b.orders.add(id, added.JSON())
-	remember(&b.addedOrders, id)
+	put(&b.parsedOrders, id, added)
+	put(&b.addedOrders, id, true)
 	b.lastOrder, b.changed = &id, true
 	return nil
 }
@@ -328,37 +325,45 @@ func (c setDefaultSortOrder) apply(b *builder) error {
 	if position(&b.orders, id) < 0 {
 		return invalid("Cannot set default sort order to unknown sort order: %d", id)
 	}
-	b.defaultOrderID, b.changed = id, true
+	b.defaultOrderID, b.changed, b.relaid = id, true, true
 	return nil
 }
 
 // checkLayout makes sure that data can be written with the schema, spec and
 // order that are current in the end: a column that one of them is made from may
-// have gone.
+// have gone, and a partition field of any spec may have the name of a new one.
 func (b *builder) checkLayout() error {
-	if b.base != nil && b.currentSchemaID == b.base.currentSchemaID &&
-		b.defaultSpecID == b.base.defaultSpecID && b.defaultOrderID == b.base.defaultOrderID {
+	if b.base != nil && !b.relaid {
 		return nil
 	}
 	current, err := b.currentSchema()
 	if err != nil {
 		return err
 	}
+	for i := range b.specs.entries {
+		spec, err := b.spec(i)
+		if err != nil {
+			return err
+		}
+		if err := spec.CheckNames(current); err != nil {
+			return invalidBecause(err)
+		}
+	}
 	if i := position(&b.specs, b.defaultSpecID); i >= 0 {
 		spec, err := b.spec(i)
-		if err == nil {
-			err = spec.CheckCompatible(current)
-		}
 		if err != nil {
+			return err
+		}
+		if err := spec.CheckCompatible(current); err != nil {
 			return invalidBecause(err)
 		}
 	}
 	if i := position(&b.orders, b.defaultOrderID); i >= 0 {
 		order, err := b.order(i)
-		if err == nil {
-			err = order.CheckCompatible(current)
-		}
 		if err != nil {
+			return err
+		}
+		if err := order.CheckCompatible(current); err != nil {
 			return invalidBecause(err)
 		}
 	}
@@ -377,12 +382,12 @@ func (m *Metadata) Verify() error {
 	}
 	for i := range b.specs.entries {
 		if _, err := b.spec(i); err != nil {
-			return invalidBecause(err)
+			return err
 		}
 	}
 	for i := range b.orders.entries {
 		if _, err := b.order(i); err != nil {
-			return invalidBecause(err)
+			return err
 		}
 	}
 	return b.checkLayout()

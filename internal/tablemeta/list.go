@@ -1,10 +1,6 @@
 package tablemeta
 
-import (
-	"slices"
-
-	"github.com/landfast/landfast/internal/rawjson"
-)
+import "github.com/landfast/landfast/internal/rawjson"
 
 // list is an array or an object of the document, cut into its entries. Of each
 // entry it knows a head H, the few values that commits look at, and the bytes.
@@ -63,16 +59,25 @@ func (l *list[H]) replace(i int, head H, value []byte) {
 	l.entries[i] = entry[H]{head: head, start: ^(len(l.fresh) - 1)}
 }
 
-// remove drops the entries that drop is true of, and reports how many.
+// remove drops the entries that drop is true of, and reports how many. It asks in
+// order, once for each.
 func (l *list[H]) remove(drop func(head *H) bool) int {
-	match := func(e entry[H]) bool { return drop(&e.head) }
-	if !slices.ContainsFunc(l.entries, match) {
+	first := l.index(drop)
+	if first < 0 {
 		return 0
 	}
 	l.edit(0)
-	before := len(l.entries)
-	l.entries = slices.DeleteFunc(l.entries, match)
-	return before - len(l.entries)
+	// In place, and by index: a copy of each entry would be allocated for drop.
+	kept := l.entries[:first]
+	for i := first + 1; i < len(l.entries); i++ {
+		if !drop(&l.entries[i].head) {
+			kept = append(kept, l.entries[i])
+		}
+	}
+	removed := len(l.entries) - len(kept)
+	clear(l.entries[len(kept):])
+	l.entries = kept
+	return removed
 }
 
 // dropFirst drops the first n entries, if n is positive.

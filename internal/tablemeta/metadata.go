@@ -42,7 +42,7 @@ type Metadata struct {
 	// commit, written to it: no span leads into another document, so that a
 	// table does not hold the history of its metadata in memory.
 	doc     []byte
-	members []rawjson.Member // of doc, in order; Elements unset
+	members []rawjson.Member // of doc, in order
 
 	state
 }
@@ -118,55 +118,12 @@ type LogEntry struct {
 // [Commit] wrote. The caller must not change them.
 func (m *Metadata) JSON() []byte { return m.doc }
 
-// FormatVersion is 1 to 4.
-func (m *Metadata) FormatVersion() int { return m.formatVersion }
-
-// UUID is empty for a table in format version 1 that was never given one.
-func (m *Metadata) UUID() string { return m.uuid }
-
 // Location is the table's base location, without trailing slash; empty in
 // format version 4 if the table has none.
 func (m *Metadata) Location() string { return m.location }
 
-// LastUpdatedMillis is the time of the last commit.
-func (m *Metadata) LastUpdatedMillis() int64 { return m.lastUpdated }
-
-// LastSequenceNumber is the highest sequence number assigned; 0 in version 1.
-func (m *Metadata) LastSequenceNumber() int64 { return m.lastSequence }
-
-// NextRowID is the first row id that is not assigned; 0 before version 3.
-func (m *Metadata) NextRowID() int64 { return m.nextRowID }
-
-// CurrentSchemaID is the id of the current schema.
-func (m *Metadata) CurrentSchemaID() int { return m.currentSchemaID }
-
-// CurrentSnapshotID is the snapshot that the branch main points at.
-func (m *Metadata) CurrentSnapshotID() (id int64, ok bool) {
-	return max(m.currentSnapshot, 0), m.currentSnapshot != noSnapshot
-}
-
 // SnapshotCount is the number of snapshots.
 func (m *Metadata) SnapshotCount() int { return m.snapshots.len() }
-
-// RefSnapshotID is the snapshot that a branch or tag points at.
-func (m *Metadata) RefSnapshotID(name string) (id int64, ok bool) {
-	if i := m.refIndex(name); i >= 0 {
-		return m.refs.entries[i].head.snapshotID, true
-	}
-	return 0, false
-}
-
-// Property is one table property.
-func (m *Metadata) Property(key string) (value string, ok bool) { return m.property(key) }
-
-// Properties is a copy of the table properties.
-func (m *Metadata) Properties() map[string]string {
-	properties := make(map[string]string, m.properties.len())
-	for i := range m.properties.entries {
-		properties[m.properties.entries[i].head], _ = rawjson.String(m.properties.value(i))
-	}
-	return properties
-}
 
 // MetadataLog is the former metadata files, oldest first.
 func (m *Metadata) MetadataLog() []LogEntry {
@@ -181,8 +138,8 @@ func (m *Metadata) MetadataLog() []LogEntry {
 
 // RefsOnlyJSON is the document without the snapshots that no branch or tag
 // points at directly, except the current one, which is main's even where other
-// writers have not said so. Nothing else differs from [Metadata.JSON], which it is if
-// there are none. The caller must not change it.
+// writers have not said so. Nothing else differs from [Metadata.JSON], which it
+// is if there are none. The caller must not change it.
 func (m *Metadata) RefsOnlyJSON() []byte {
 	wanted := map[int64]bool{m.currentSnapshot: true}
 	for i := range m.refs.entries {

@@ -61,7 +61,11 @@ func New(t NewTable) (*Metadata, error) {
 	if err := b.finish(Change{}); err != nil {
 		return nil, err
 	}
-	return b.render(), nil
+	m := b.render()
+	if err := rawjson.CheckLimits(m.doc); err != nil {
+		return nil, &InvalidError{Message: "Invalid table: " + err.Error(), Err: err}
+	}
+	return m, nil
 }
 
 // setLayout returns the table's schema.
@@ -91,8 +95,8 @@ func (b *builder) setLayout(t NewTable) (*schema.Schema, error) {
 	if order, err = order.Fresh(requested, fresh); err != nil {
 		return nil, invalidBecause(err)
 	}
-	for _, part := range []interface{ CheckFormat(version int) error }{fresh, spec, order} {
-		if err := part.CheckFormat(b.formatVersion); err != nil {
+	for _, err := range []error{fresh.CheckFormat(b.formatVersion), spec.CheckFormat(b.formatVersion), order.CheckSources()} {
+		if err != nil {
 			return nil, invalidBecause(err)
 		}
 	}

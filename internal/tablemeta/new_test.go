@@ -96,6 +96,19 @@ func TestNewRefuses(t *testing.T) {
 		{"retries negative", func(n *tablemeta.NewTable) { n.Properties["commit.retry.total-timeout-ms"] = "-1" }, "Table property commit.retry.total-timeout-ms must have non negative integer value"},
 		{"encryption", func(n *tablemeta.NewTable) { n.Properties["encryption.key-id"] = "k" }, "Invalid properties for v2: [encryption.key-id]"},
 		{"metrics", func(n *tablemeta.NewTable) { n.Properties["write.metadata.metrics.column.nope"] = "full" }, "could not find column nope"},
+		{"previous versions", func(n *tablemeta.NewTable) { n.Properties["write.metadata.previous-versions-max"] = "1e2" }, "Table property write.metadata.previous-versions-max must have integer value: 1e2"},
+		{"several sources", func(n *tablemeta.NewTable) {
+			n.PartitionSpec = []byte(strings.Replace(newSpec, `"day","source-id":5`, `"zorder","source-ids":[3,5]`, 1))
+			n.Properties["format-version"] = "3"
+		}, "Invalid transform of several sources"},
+		{"several sources to sort by", func(n *tablemeta.NewTable) {
+			n.WriteOrder = []byte(`{"fields":[{"transform":"zorder","source-ids":[3,5],"direction":"asc","null-order":"nulls-first"}]}`)
+			n.Properties["format-version"] = "3"
+		}, "Invalid transform of several sources"},
+		{"nesting", func(n *tablemeta.NewTable) {
+			n.Schema = []byte(strings.Replace(newSchema, `"schema-id"`, `"x":`+strings.Repeat("[", 600)+strings.Repeat("]", 600)+`,"schema-id"`, 1))
+		}, "Invalid table: the depth of nesting"},
+		{"long property", func(n *tablemeta.NewTable) { n.Properties[strings.Repeat("k", 50_001)] = "v" }, "Invalid table: the length of a name"},
 		{"codec", func(n *tablemeta.NewTable) { n.Properties["write.metadata.compression-codec"] = "lzo" }, "Invalid codec name: lzo"},
 		{"no location", func(n *tablemeta.NewTable) { n.Location = "" }, "Table location is required in format v2"},
 		{"no uuid", func(n *tablemeta.NewTable) { n.UUID = "" }, "UUID is required in format v2"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/landfast/landfast/internal/rawjson"
+	"github.com/landfast/landfast/internal/schema"
 )
 
 // Parse reads a metadata document. The metadata owns data from then on.
@@ -17,7 +18,7 @@ import (
 // when a commit needs them; [Metadata.Verify] reads all.
 // Errors are [*InvalidError].
 func Parse(data []byte) (*Metadata, error) {
-	members, err := rawjson.Document(data)
+	members, err := rawjson.Object(data)
 	if err != nil {
 		return nil, &InvalidError{Message: "Invalid table metadata: " + err.Error(), Err: err}
 	}
@@ -26,10 +27,6 @@ func Parse(data []byte) (*Metadata, error) {
 	d.read(&m.state)
 	if d.err != nil {
 		return nil, d.err
-	}
-	// The lists hold what they need of the elements.
-	for i := range members {
-		members[i].Elements = nil
 	}
 	return m, nil
 }
@@ -117,23 +114,22 @@ func (d *document) readScalars(s *state) {
 }
 
 func (d *document) readSchemas(s *state) {
-	if d.present("schemas", 2) {
-		s.currentSchemaID = int(d.scalar("current-schema-id", formatMin, 0, math.MinInt32, math.MaxInt32))
+	if !d.predates("schemas") {
 		s.schemas = readIDs(d, "schemas", "schema-id", false)
+		s.currentSchemaID = int(d.scalar("current-schema-id", formatMin, 0, math.MinInt32, math.MaxInt32))
 		return
 	}
-	// Version 1 before it knew schema evolution.
-	schema, ok := d.member("schema")
+	only, ok := d.member("schema")
 	if !ok {
 		d.fail("schema must exist in format v1 without schemas")
 		return
 	}
-	if schema.Value[0] != '{' {
-		d.fail("schema must be an object, got %s", excerpt(schema.Value))
+	if only.Value[0] != '{' {
+		d.fail("schema must be an object, got %s", excerpt(only.Value))
 		return
 	}
-	id := d.id("schema", schema.Value, "schema-id", false)
-	s.schemas = single(id, withMember(schema.Value, "schema-id", int64(id)))
+	id := d.id("schema", only.Value, "schema-id", false)
+	s.schemas = single(id, withMember(only.Value, "schema-id", int64(id)))
 	s.currentSchemaID = id
 }
 
@@ -151,9 +147,9 @@ func withMember(object []byte, name string, n int64) []byte {
 }
 
 func (d *document) readSpecs(s *state) {
-	if d.present("partition-specs", 2) {
-		s.defaultSpecID = int(d.scalar("default-spec-id", formatMin, 0, math.MinInt32, math.MaxInt32))
+	if !d.predates("partition-specs") {
 		s.specs = readIDs(d, "partition-specs", "spec-id", true)
+		s.defaultSpecID = int(d.scalar("default-spec-id", formatMin, 0, math.MinInt32, math.MaxInt32))
 	} else {
 		partitionFields, ok := d.member("partition-spec")
 		if !ok {
@@ -167,7 +163,7 @@ func (d *document) readSpecs(s *state) {
 		// Version 1 quotes the fields of the default spec, so that they must be
 		// there.
 		for i := range s.specs.entries {
-			spec, err := s.spec(i)
+			spec, err := schema.ParseSpec(s.specs.value(i))
 			if err != nil {
 				d.fail("%v", err)
 				return
@@ -180,22 +176,19 @@ func (d *document) readSpecs(s *state) {
 }
 
 func (d *document) readOrders(s *state) {
-	if d.present("sort-orders", 2) {
-		s.defaultOrderID = int(d.scalar("default-sort-order-id", formatMin, 0, math.MinInt32, math.MaxInt32))
+	if !d.predates("sort-orders") {
 		s.orders = readIDs(d, "sort-orders", "order-id", true)
+		s.defaultOrderID = int(d.scalar("default-sort-order-id", formatMin, 0, math.MinInt32, math.MaxInt32))
 		return
 	}
 	s.orders = single(0, []byte(`{"order-id":0,"fields":[]}`))
 }
 
-// present reports whether the list is there. From version since on it must be.
-func (d *document) present(name string, since int) bool {
+// predates reports whether the document was written before the format had the
+// list, as documents in version 1 may have been.
+func (d *document) predates(name string) bool {
 	_, ok := d.member(name)
-	if !ok && d.state.formatVersion >= since {
-		d.fail("%s must exist in format v%d", name, d.state.formatVersion)
-		return true // Reading it finds nothing; the error stands.
-	}
-	return ok
+	return !ok && d.state.formatVersion == 1
 }
 
 func (d *document) readProperties(s *state) {
@@ -335,7 +328,11 @@ func (d *document) id(list string, element []byte, name string, required bool) i
 	return int(n)
 }
 
+// readIDs reads a list that must be there.
 func readIDs(d *document, list, name string, required bool) list[int] {
+	if _, ok := d.member(list); !ok {
+		d.fail("%s must exist in format v%d", list, d.state.formatVersion)
+	}
 	return readArray(d, list, func(element []byte) int { return d.id(list, element, name, required) })
 }
 
@@ -344,18 +341,23 @@ func readArray[H any](d *document, name string, read func(element []byte) H) lis
 	if !ok || d.err != nil {
 		return list[H]{}
 	}
-	if m.Elements == nil {
+	if m.Value[0] != '[' {
 		d.fail("%s must be an array, got %s", name, excerpt(m.Value))
 		return list[H]{}
 	}
-	entries := make([]entry[H], len(m.Elements))
-	for i, span := range m.Elements {
+	// The entries grow as they turn out to be sound: an array of two bytes for each
+	// element must not cost an entry for each.
+	var entries []entry[H]
+	for span := range rawjson.Spans(m.Value) {
 		element := m.Value[span.Start:span.End]
 		if element[0] != '{' {
-			d.fail("%s: element %d must be an object, got %s", name, i, excerpt(element))
+			d.fail("%s: element %d must be an object, got %s", name, len(entries), excerpt(element))
 			break
 		}
-		entries[i] = entry[H]{read(element), span.Start, span.End}
+		entries = append(entries, entry[H]{read(element), span.Start, span.End})
+		if d.err != nil {
+			break
+		}
 	}
 	return list[H]{raw: m.Value, entries: entries}
 }
@@ -365,14 +367,16 @@ func readObject[H any](d *document, name string, read func(name string, value []
 	if !ok || d.err != nil {
 		return list[H]{}
 	}
-	members, err := rawjson.Object(m.Value)
-	if err != nil {
+	if m.Value[0] != '{' {
 		d.fail("%s must be an object, got %s", name, excerpt(m.Value))
 		return list[H]{}
 	}
-	entries := make([]entry[H], len(members))
-	for i, member := range members {
-		entries[i] = entry[H]{read(member.Name, member.Value), member.Offset, member.Offset + len(member.Value)}
+	var entries []entry[H]
+	for key, span := range rawjson.MemberSpans(m.Value) {
+		entries = append(entries, entry[H]{read(key, m.Value[span.Start:span.End]), span.Start, span.End})
+		if d.err != nil {
+			break
+		}
 	}
 	return list[H]{raw: m.Value, entries: entries}
 }

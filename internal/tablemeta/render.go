@@ -12,11 +12,9 @@ type member struct {
 	// written is false for members that the state has no use for, like
 	// next-row-id before version 3. They are left out even if the base has them.
 	written func(s *state) bool
-	// same reports that the base's bytes can stay; nil means never. Only members
-	// that may hold something unknown have it; lists know themselves.
-	same func(s, base *state) bool
 	// append writes the value, and gives the state's list, if it is one, its
-	// entries in the new document.
+	// entries in the new document. It is nil for the two members that quote from
+	// lists: see renderer.quotes.
 	append func(dst []byte, s *state) []byte
 	// bind tells the state's list, if it is one, where its bytes have come to be:
 	// nil for nowhere, because it was empty and is not written.
@@ -32,18 +30,10 @@ var members = []member{
 	integer("last-updated-ms", always, func(s *state) int64 { return s.lastUpdated }),
 	integer("last-column-id", always, func(s *state) int64 { return int64(s.lastColumnID) }),
 	// Readers older than schema evolution look for these two.
-	{
-		name: "schema", written: only(1),
-		same:   func(s, base *state) bool { return s.currentSchemaID == base.currentSchemaID },
-		append: func(dst []byte, s *state) []byte { return append(dst, s.currentSchemaJSON()...) },
-	},
+	{name: "schema", written: only(1)},
 	integer("current-schema-id", always, func(s *state) int64 { return int64(s.currentSchemaID) }),
 	array("schemas", always, func(s *state) *list[int] { return &s.schemas }),
-	{
-		name: "partition-spec", written: only(1),
-		same:   func(s, base *state) bool { return s.defaultSpecID == base.defaultSpecID },
-		append: func(dst []byte, s *state) []byte { return append(dst, s.defaultSpecFields()...) },
-	},
+	{name: "partition-spec", written: only(1)},
 	integer("default-spec-id", always, func(s *state) int64 { return int64(s.defaultSpecID) }),
 	array("partition-specs", always, func(s *state) *list[int] { return &s.specs }),
 	integer("last-partition-id", always, func(s *state) int64 { return int64(s.lastPartitionID) }),
@@ -128,8 +118,8 @@ func listMember[H any](name string, written func(*state) bool, of func(*state) *
 	}
 }
 
-// currentSchemaJSON is called before or after the list of schemas is written, but
-// not in between, when it has no bytes.
+// currentSchemaJSON is for a state whose list of schemas is not being written,
+// when it has no bytes; as defaultSpecFields is for the specs.
 func (s *state) currentSchemaJSON() []byte {
 	return s.schemas.value(position(&s.schemas, s.currentSchemaID))
 }
@@ -145,11 +135,11 @@ func (s *state) defaultSpecFields() []byte {
 // Members come in the order of the base, known ones that it lacks behind them.
 // What did not change and what is unknown keeps its bytes.
 func (b *builder) render() *Metadata {
-	r := renderer{state: &b.state, base: &state{}}
+	r := renderer{state: &b.state}
 	var old []rawjson.Member
 	size := 4096
 	if b.base != nil {
-		r.base, old = &b.base.state, b.base.members
+		old = b.base.members
 		size += len(b.base.doc)
 	}
 	for _, list := range [][][]byte{b.snapshots.fresh, b.schemas.fresh, b.properties.fresh, b.statistics.fresh} {
@@ -160,13 +150,9 @@ func (b *builder) render() *Metadata {
 	r.doc = append(make([]byte, 0, size), '{')
 	r.members = make([]rawjson.Member, 0, len(old)+len(members))
 
-	// The legacy members quote lists that writing moves.
-	var schemaJSON, specFields []byte
 	if b.formatVersion == 1 {
-		schemaJSON, specFields = bytes.Clone(b.currentSchemaJSON()), bytes.Clone(b.defaultSpecFields())
+		r.quote(b)
 	}
-	r.legacy = map[string][]byte{"schema": schemaJSON, "partition-spec": specFields}
-
 	present := make(map[string]bool, len(members))
 	for _, m := range old {
 		known := membersByName[m.Name]
@@ -176,12 +162,12 @@ func (b *builder) render() *Metadata {
 		}
 		present[m.Name] = true
 		if known.written(r.state) {
-			r.known(known, m.Value)
+			r.known(known)
 		}
 	}
 	for i := range members {
 		if known := &members[i]; !present[known.name] && known.written(r.state) {
-			r.known(known, nil)
+			r.known(known)
 		}
 	}
 	return r.finish()
@@ -189,11 +175,34 @@ func (b *builder) render() *Metadata {
 
 // renderer writes one document.
 type renderer struct {
-	state, base *state
-	legacy      map[string][]byte
-	doc         []byte
-	members     []rawjson.Member
-	ends        []int // of the members' values
+	state *state
+	// quotes are the values of the members that repeat, in version 1, the current
+	// schema and the fields of the default spec. They are taken before the lists
+	// are written, which moves the bytes.
+	quotes  map[string][]byte
+	doc     []byte
+	members []rawjson.Member
+	ends    []int // of the members' values
+}
+
+// quote sets quotes. What the base has there, which may hold something unknown,
+// stays if it is about the same schema or the same spec. That is told by their
+// bytes: an id may have been removed and given again.
+func (r *renderer) quote(b *builder) {
+	r.quotes = map[string][]byte{
+		"schema":         bytes.Clone(b.currentSchemaJSON()),
+		"partition-spec": bytes.Clone(b.defaultSpecFields()),
+	}
+	if b.base == nil {
+		return
+	}
+	sameSchema := bytes.Equal(b.currentSchemaJSON(), b.base.currentSchemaJSON())
+	sameSpec := bytes.Equal(b.defaultSpecFields(), b.base.defaultSpecFields())
+	for _, m := range b.base.members {
+		if m.Name == "schema" && sameSchema || m.Name == "partition-spec" && sameSpec {
+			r.quotes[m.Name] = m.Value
+		}
+	}
 }
 
 func (r *renderer) put(name string, value func(dst []byte) []byte) {
@@ -204,14 +213,10 @@ func (r *renderer) put(name string, value func(dst []byte) []byte) {
 	r.ends = append(r.ends, len(r.doc))
 }
 
-// known writes a known member; old is its value in the base, nil if it is not there.
-func (r *renderer) known(m *member, old []byte) {
+func (r *renderer) known(m *member) {
 	r.put(m.name, func(dst []byte) []byte {
-		if old != nil && m.same != nil && m.same(r.state, r.base) {
-			return append(dst, old...)
-		}
-		if legacy, ok := r.legacy[m.name]; ok {
-			return append(dst, legacy...)
+		if m.append == nil {
+			return append(dst, r.quotes[m.name]...)
 		}
 		return m.append(dst, r.state)
 	})

@@ -1,7 +1,6 @@
 package tablemeta
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +63,9 @@ func decodeTagged(data []byte, tag, what string) (kind string, raw []byte, f *fi
 	if err != nil {
 		return "", nil, nil, err
 	}
+	if err := rawjson.CheckLimits(raw); err != nil {
+		return "", nil, nil, &InvalidError{Message: what + ": " + err.Error(), Err: err}
+	}
 	f = &fields{what: what, object: raw}
 	if raw[0] != '{' {
 		return "", nil, nil, invalid("%s: must be an object, got %s", what, excerpt(raw))
@@ -84,12 +86,6 @@ func (r Requirement) MarshalJSON() ([]byte, error) {
 	return r.raw, nil
 }
 
-// Type is the requirement's type on the wire, in lower case.
-func (r Requirement) Type() string { return r.kind }
-
-// Equal reports whether both were decoded from the same JSON.
-func (r Requirement) Equal(o Requirement) bool { return bytes.Equal(r.raw, o.raw) }
-
 // IsCreate reports whether the commit is to create its table.
 func IsCreate(reqs []Requirement) bool {
 	return slices.ContainsFunc(reqs, func(r Requirement) bool { return r.kind == assertCreate })
@@ -104,9 +100,10 @@ func Check(base *Metadata, reqs []Requirement) error {
 		return invalid("Too many requirements in one commit: more than %d", stepsMax)
 	}
 	if IsCreate(reqs) {
+		const othersMax = 20 // in one message
 		var others []string
 		for _, r := range reqs {
-			if r.kind != assertCreate {
+			if r.kind != assertCreate && len(others) < othersMax {
 				others = append(others, r.kind)
 			}
 		}

@@ -1,14 +1,9 @@
 package tablemeta
 
-import (
-	"bytes"
-)
-
 // Update is one change that a commit makes. Its zero value is none; it is made
 // by decoding JSON, and encodes to the same in normal form, unknown members
 // included. It is immutable, and safe for concurrent use.
 type Update struct {
-	action string
 	raw    []byte
 	change change
 }
@@ -22,28 +17,28 @@ type change interface {
 // actions decodes each action. What one value alone can show to be wrong is
 // refused there, the rest when it is applied.
 var actions = map[string]func(f *fields) change{
-	"assign-uuid":                 func(f *fields) change { return decodeAssignUUID(f) },
-	upgradeFormatVersion:          func(f *fields) change { return decodeUpgrade(f) },
-	"add-schema":                  func(f *fields) change { return decodeAddSchema(f) },
+	"assign-uuid":                 decodeAssignUUID,
+	upgradeFormatVersion:          decodeUpgrade,
+	"add-schema":                  decodeAddSchema,
 	"set-current-schema":          func(f *fields) change { return setCurrentSchema{f.int("schema-id")} },
 	"remove-schemas":              func(f *fields) change { return removeSchemas{f.ids("schema-ids")} },
-	"add-spec":                    func(f *fields) change { return decodeAddSpec(f) },
+	"add-spec":                    decodeAddSpec,
 	"set-default-spec":            func(f *fields) change { return setDefaultSpec{f.int("spec-id")} },
 	"remove-partition-specs":      func(f *fields) change { return removeSpecs{f.ids("spec-ids")} },
-	"add-sort-order":              func(f *fields) change { return decodeAddSortOrder(f) },
+	"add-sort-order":              decodeAddSortOrder,
 	"set-default-sort-order":      func(f *fields) change { return setDefaultSortOrder{f.int("sort-order-id")} },
-	"add-snapshot":                func(f *fields) change { return decodeAddSnapshot(f) },
-	"remove-snapshots":            func(f *fields) change { return decodeRemoveSnapshots(f) },
+	"add-snapshot":                decodeAddSnapshot,
+	"remove-snapshots":            decodeRemoveSnapshots,
 	"set-snapshot-ref":            func(f *fields) change { return setRef{f.ref(f.string("ref-name"))} },
 	"remove-snapshot-ref":         func(f *fields) change { return removeRef{f.string("ref-name")} },
-	"set-properties":              func(f *fields) change { return decodeSetProperties(f) },
-	"remove-properties":           func(f *fields) change { return decodeRemoveProperties(f) },
-	"set-location":                func(f *fields) change { return decodeSetLocation(f) },
-	"set-statistics":              func(f *fields) change { return decodeSetStatistics(f) },
-	"remove-statistics":           func(f *fields) change { return removeStatistics{snapshotID: f.int64("snapshot-id")} },
-	"set-partition-statistics":    func(f *fields) change { return decodeSetPartitionStatistics(f) },
-	"remove-partition-statistics": func(f *fields) change { return removeStatistics{f.int64("snapshot-id"), true} },
-	"add-encryption-key":          func(f *fields) change { return decodeAddEncryptionKey(f) },
+	"set-properties":              decodeSetProperties,
+	"remove-properties":           decodeRemoveProperties,
+	"set-location":                decodeSetLocation,
+	"set-statistics":              decodeSetStatistics,
+	"remove-statistics":           decodeRemoveStatistics,
+	"set-partition-statistics":    decodeSetPartitionStatistics,
+	"remove-partition-statistics": decodeRemovePartitionStatistics,
+	"add-encryption-key":          decodeAddEncryptionKey,
 	"remove-encryption-key":       func(f *fields) change { return removeEncryptionKey{f.string("key-id")} },
 	"add-view-version":            func(f *fields) change { f.nested("view-version"); return forView("AddViewVersion") },
 	"set-current-view-version":    func(f *fields) change { f.int("view-version-id"); return forView("SetCurrentViewVersion") },
@@ -67,7 +62,7 @@ func (u *Update) UnmarshalJSON(data []byte) error {
 	if f.err != nil {
 		return f.err
 	}
-	*u = Update{action: action, raw: raw, change: decoded}
+	*u = Update{raw: raw, change: decoded}
 	return nil
 }
 
@@ -78,12 +73,6 @@ func (u Update) MarshalJSON() ([]byte, error) {
 	}
 	return u.raw, nil
 }
-
-// Action is the update's action on the wire, in lower case.
-func (u Update) Action() string { return u.action }
-
-// Equal reports whether both were decoded from the same JSON.
-func (u Update) Equal(o Update) bool { return bytes.Equal(u.raw, o.raw) }
 
 // forView is an update that is known, but not for tables.
 type forView string

@@ -1,0 +1,59 @@
+package tablemeta
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// This file holds the changes to the keys that a table's files are encrypted with.
+
+type addEncryptionKey struct {
+	id    string
+	value []byte
+}
+
+func decodeAddEncryptionKey(f *fields) change {
+	value := f.kept("encryption-key")
+	if f.err != nil {
+		return nil
+	}
+	key := fields{what: f.what, object: value}
+	id := key.string("key-id")
+	metadata := key.string("encrypted-key-metadata")
+	if !isBase64(metadata) {
+		key.fail("field %q must be base64", "encrypted-key-metadata")
+	}
+	key.optionalString("encrypted-by-id")
+	key.optionalStringMap("properties")
+	f.err = key.err
+	return addEncryptionKey{id, value}
+}
+
+// isBase64 reports whether Java's decoder takes the text: padding may be left out,
+// but not in part, and there are no line breaks.
+func isBase64(text string) bool {
+	encoding := base64.StdEncoding
+	if len(text)%4 != 0 {
+		encoding = base64.RawStdEncoding
+	}
+	_, err := encoding.DecodeString(text)
+	return err == nil && !strings.ContainsAny(text, "\r\n")
+}
+
+// apply keeps an existing key: data may be encrypted with it.
+func (c addEncryptionKey) apply(b *builder) error {
+	if b.encryptionKeys.index(func(id *string) bool { return *id == c.id }) < 0 {
+		b.encryptionKeys.add(c.id, c.value)
+		b.changed = true
+	}
+	return nil
+}
+
+type removeEncryptionKey struct{ id string }
+
+func (c removeEncryptionKey) apply(b *builder) error {
+	if b.encryptionKeys.remove(func(id *string) bool { return *id == c.id }) > 0 {
+		b.changed = true
+	}
+	return nil
+}

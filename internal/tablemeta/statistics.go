@@ -1,0 +1,89 @@
+package tablemeta
+
+import (
+	"math"
+
+	"github.com/landfast/landfast/internal/rawjson"
+)
+
+// This file holds what a table is told of its statistics files. They are removed
+// as snapshots are: see removal.
+
+// setStatistics replaces the statistics file of a snapshot, or its partition
+// statistics file.
+type setStatistics struct {
+	snapshotID int64
+	partition  bool
+	value      []byte
+}
+
+func decodeSetStatistics(f *fields) change {
+	// The snapshot-id beside it is an older spelling; the one inside counts.
+	c := setStatistics{value: f.kept("statistics")}
+	if f.err != nil {
+		return nil
+	}
+	file := fields{what: f.what, object: c.value}
+	c.snapshotID = file.int64("snapshot-id")
+	file.string("statistics-path")
+	file.int64("file-size-in-bytes")
+	file.int64("file-footer-size-in-bytes")
+	blobs, ok := file.required("blob-metadata")
+	if ok && blobs[0] != '[' {
+		file.fail("field %q must be an array, got %s", "blob-metadata", excerpt(blobs))
+	}
+	for element := range rawjson.Elements(blobs) {
+		blob := fields{what: f.what + ": blob-metadata", object: element}
+		blob.string("type")
+		blob.int64("snapshot-id")
+		blob.int64("sequence-number")
+		blob.int64s("fields", math.MinInt32, math.MaxInt32)
+		if v, ok := rawjson.Lookup(element, "properties"); ok && rawjson.IsNull(v) {
+			blob.fail("field %q must be an object, got null", "properties")
+		}
+		blob.optionalStringMap("properties")
+		if blob.err != nil && file.err == nil {
+			file.err = blob.err
+		}
+	}
+	f.err = file.err
+	return c
+}
+
+func decodeSetPartitionStatistics(f *fields) change {
+	c := setStatistics{value: f.kept("partition-statistics"), partition: true}
+	if f.err != nil {
+		return nil
+	}
+	file := fields{what: f.what, object: c.value}
+	c.snapshotID = file.int64("snapshot-id")
+	file.string("statistics-path")
+	file.int64("file-size-in-bytes")
+	f.err = file.err
+	return c
+}
+
+func (b *builder) statisticsList(partition bool) *list[int64] {
+	if partition {
+		return &b.partitionStatistics
+	}
+	return &b.statistics
+}
+
+func (c setStatistics) apply(b *builder) error {
+	files := b.statisticsList(c.partition)
+	// Other writers may have left more than one.
+	found := false
+	files.remove(func(id *int64) bool {
+		again := found && *id == c.snapshotID
+		found = found || *id == c.snapshotID
+		return again
+	})
+	if found {
+		files.replace(files.index(func(id *int64) bool { return *id == c.snapshotID }), c.snapshotID, c.value)
+	} else {
+		files.add(c.snapshotID, c.value)
+	}
+	b.changed = true
+	return nil
+}
