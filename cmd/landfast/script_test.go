@@ -45,15 +45,16 @@ func (l leakChecked) Run() int {
 // commands they have:
 //
 //	serve NAME [LANDFAST_X=VALUE...] [FLAG...]
-//	                       starts `landfast serve` on a free port, waits until it is ready, and sets LANDFAST_URL;
-//	                       what it prints is in NAME.out and NAME.err
+//	                       starts `landfast serve` on a free port, waits until it is ready, and sets LANDFAST_URL
+//	                       and ADDRESS, its host:port; what it prints is in NAME.out and NAME.err
 //	signal NAME TERM|KILL  sends it a signal
 //	ended NAME STATUS      waits for its end: an exit status, or `killed`
 //	status EXPECTED COMMAND [ARGUMENT...]
 //	                       runs a command that must end with that exit status
-//	hang                   sends LANDFAST_URL half of a request, which stays so until the script ends
-//	untilclosed            waits until LANDFAST_URL takes no connections
-//	curl STATUS PATH       GETs from LANDFAST_URL; the body is stdout's next comparison
+//	hang                   sends LANDFAST_URL half of a request that makes the namespace slow; it stays so until the script ends
+//	finish STATUS          sends the other half, and reads the answer
+//	curl STATUS PATH       GETs from LANDFAST_URL
+//	until STATUS PATH      does so until the answer is that
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -64,6 +65,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("COLUMNS", "100")
 			servers := &servers{byName: map[string]*process{}}
 			e.Values[serversKey{}] = servers
+			e.Values[hangingKey{}] = &hanging{}
 			e.Defer(servers.killAll)
 			return nil
 		},
@@ -74,8 +76,8 @@ func TestScripts(t *testing.T) {
 			"status": status,
 			"curl":   curl,
 			"hang":   hang,
-
-			"untilclosed": untilClosed,
+			"finish": finish,
+			"until":  until,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
@@ -159,6 +161,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	select {
 	case url := <-log.url:
 		ts.Setenv("LANDFAST_URL", url)
+		ts.Setenv("ADDRESS", strings.TrimPrefix(url, "http://"))
 	case err := <-p.ended:
 		ts.Fatalf("the server ended: %v\n%s", err, ts.ReadFile(name+".err"))
 	case <-time.After(readyMax):
@@ -236,6 +239,16 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// hanging is the request of hang.
+type hanging struct {
+	conn    net.Conn
+	answers *bufio.Reader
+}
+
+type hangingKey struct{}
+
+const hangingBody = `{"namespace":["slow"]}`
+
 func hang(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: hang")
@@ -245,47 +258,68 @@ func hang(ts *testscript.TestScript, neg bool, args []string) {
 	conn, err := net.DialTimeout("tcp", address.Host, 10*time.Second)
 	ts.Check(err)
 	ts.Defer(func() { conn.Close() })
-	_, err = fmt.Fprintf(conn, "POST /v1/namespaces HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n", address.Host)
+	ts.Check(conn.SetDeadline(time.Now().Add(endMax)))
+	_, err = fmt.Fprintf(conn, "POST /v1/namespaces HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", address.Host, len(hangingBody))
 	ts.Check(err)
 	// The server says this when the handler begins to read the body.
-	line, err := bufio.NewReader(conn).ReadString('\n')
+	h := &hanging{conn, bufio.NewReader(conn)}
+	line, err := h.answers.ReadString('\n')
 	ts.Check(err)
 	if line != "HTTP/1.1 100 Continue\r\n" {
 		ts.Fatalf("answered %q", line)
 	}
+	_, err = h.answers.ReadString('\n') // the empty line behind it
+	ts.Check(err)
+	*ts.Value(hangingKey{}).(*hanging) = *h
 }
 
-func untilClosed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: untilclosed")
+func finish(ts *testscript.TestScript, neg bool, args []string) {
+	h := ts.Value(hangingKey{}).(*hanging)
+	if neg || len(args) != 1 || h.conn == nil {
+		ts.Fatalf("usage: finish STATUS, after hang")
 	}
-	address, err := url.Parse(ts.Getenv("LANDFAST_URL"))
+	_, err := h.conn.Write([]byte(hangingBody))
 	ts.Check(err)
-	for began := time.Now(); time.Since(began) < endMax; {
-		conn, err := net.DialTimeout("tcp", address.Host, time.Second)
-		if err != nil {
-			return
-		}
-		conn.Close()
+	response, err := http.ReadResponse(h.answers, &http.Request{Method: "POST"})
+	ts.Check(err)
+	ts.Check(response.Body.Close())
+	if got := strconv.Itoa(response.StatusCode); got != args[0] || !response.Close {
+		ts.Fatalf("%s, want %s; the connection ends: %v", got, args[0], response.Close)
 	}
-	ts.Fatalf("%s still takes connections", address.Host)
 }
 
 func curl(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: curl STATUS PATH")
 	}
+	if got := get(ts, args[1]); got != args[0] {
+		ts.Fatalf("GET %s: %s, want %s", args[1], got, args[0])
+	}
+}
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: until STATUS PATH")
+	}
+	got := ""
+	for began := time.Now(); got != args[0]; got = get(ts, args[1]) {
+		if time.Since(began) > endMax {
+			ts.Fatalf("GET %s: still %s, want %s", args[1], got, args[0])
+		}
+	}
+}
+
+// get is the status of a GET.
+func get(ts *testscript.TestScript, path string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "GET", ts.Getenv("LANDFAST_URL")+args[1], nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", ts.Getenv("LANDFAST_URL")+path, nil)
 	ts.Check(err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(r)
 	ts.Check(err)
 	ts.Check(response.Body.Close())
-	if got := strconv.Itoa(response.StatusCode); got != args[0] {
-		ts.Fatalf("GET %s: %s, want %s", args[1], got, args[0])
-	}
+	return strconv.Itoa(response.StatusCode)
 }
 
 // TestScriptsAreThere: a script that was not found would pass.

@@ -119,7 +119,7 @@ type configCheckCommand struct {
 // Run reads the file alone, without the environment.
 func (c *configCheckCommand) Run(world surroundings) error {
 	if _, _, err := config.Load(config.Sources{File: c.File}); err != nil {
-		return err
+		return usageError{err}
 	}
 	_, err := fmt.Fprintf(world.stdout, "%s: ok\n", c.File)
 	return err

@@ -237,6 +237,9 @@ func TestMetadataFileFaults(t *testing.T) {
 		s.refused(loadTable("ns.t"), c.kind, c.refusal)
 		s.refused(setProperty("ns.t", "k", "v"), c.kind, c.refusal)
 	}
+	if d := cmp.Diff(before, s.store.String()); d != "" {
+		t.Errorf("a refusal changed something: %s", d)
+	}
 	s.must(createTable("ns.whole"))
 	before = s.store.String()
 	s.files.FailMark = blob.ErrMarkMissing // though the file is there

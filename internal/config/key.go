@@ -42,12 +42,13 @@ var Keys = []Key{
 		Name: "listen", Type: "host:port", Placeholder: "HOST:PORT", Default: "127.0.0.1:8181",
 		Doc: "The address to serve.",
 		Detail: "Port 0 takes a free one and prints it. There is no authentication yet, so that an address other than " +
-			"of the loopback interface also needs `insecure`.",
+			"of the loopback interface also needs `insecure`. On the loopback interface, requests whose `Host` is neither " +
+			"`localhost` nor a loopback address are refused with 421, because a web page could send them.",
 		bind: func(c *Config) value { return (*text)(&c.Listen) },
 	},
 	{
 		Name: "insecure", Type: typeBool, Default: "false",
-		Doc:  "Serve other machines without authentication: everybody who reaches the address may read, change and drop every table.",
+		Doc:  "Serve other machines, and every `Host`, without authentication: everybody who reaches the address may read, change and drop every table.",
 		bind: func(c *Config) value { return (*boolean)(&c.Insecure) },
 	},
 	{
@@ -72,7 +73,9 @@ var Keys = []Key{
 	},
 	{
 		Name: "max_body_bytes", Type: typeSize, Placeholder: "SIZE", Default: "64MiB",
-		Doc:  "The largest body of a request, counted after decompression; a larger one is answered with 413.",
+		Doc: "The largest body of a request, counted after decompression; a larger one is answered with 413.",
+		Detail: "The bodies of all requests that run may together hold four times as much in memory; one that finds no room is answered with 429. " +
+			"What the server makes of a body while it works is not counted: usually a few times its size, twenty times for one of millions of tiny members.",
 		bind: func(c *Config) value { return (*size)(&c.MaxBodyBytes) },
 	},
 	{

@@ -15,7 +15,8 @@ import (
 )
 
 // readBody returns the request's body, decompressed. It blocks until the body
-// has arrived, at most until the request's deadline.
+// has arrived, at most until the request's deadline. The bytes are the request's:
+// they count in the budget of bodies until it ends.
 func (c *call) readBody() ([]byte, error) {
 	r, limit := c.r, c.h.opt.MaxBodyBytes
 	if r.Body == nil || r.ContentLength == 0 {
@@ -33,15 +34,22 @@ func (c *call) readBody() ([]byte, error) {
 	}
 	sent := &sentBody{src: io.LimitReader(r.Body, limit+1)}
 	var src io.Reader = sent
+	size := r.ContentLength
 	if compressed {
 		z, err := gzip.NewReader(sent)
 		if err != nil {
 			return nil, c.bodyError(sent, err)
 		}
-		src = io.LimitReader(z, limit+1)
+		src, size = io.LimitReader(z, limit+1), -1
 	}
-	data, err := io.ReadAll(src)
+	data, err := c.readAll(src, size)
 	switch {
+	case errors.Is(err, errCrowded):
+		// Most clients look for an answer only when they have sent everything, and
+		// would take a connection that breaks before for an unknown outcome.
+		_, _ = io.Copy(io.Discard, sent) // ends with the body, its limit or the deadline
+		c.boundReads(time.Time{})
+		return nil, err
 	case int64(len(data)) > limit, sent.n > limit:
 		return nil, c.tooLarge()
 	case err != nil:
@@ -51,6 +59,49 @@ func (c *call) readBody() ([]byte, error) {
 	}
 	c.boundReads(time.Time{})
 	return data, nil
+}
+
+// Bounds of the memory that bodies take. A small one costs no more than a header
+// may, so it is not counted, and no crowd of large ones keeps it out.
+const (
+	uncountedBody = 64 << 10
+	// budgetBodies is the budget in bodies of the largest size. One that grows holds
+	// its old array and the new one for a moment, so that three are sure of room.
+	budgetBodies = 4
+)
+
+// readAll reads to the end, as io.ReadAll does, and takes what it holds from the
+// budget, which the end of the request gives back. What is counted is what has
+// arrived, not what was announced: a client that sends nothing keeps nothing. size
+// is that of the whole, or -1. It returns errCrowded where the budget is spent.
+func (c *call) readAll(src io.Reader, size int64) ([]byte, error) {
+	longest := c.h.opt.MaxBodyBytes + 1
+	if size >= 0 {
+		longest = size + 1 // the last byte is for finding that there is no more
+	}
+	data := make([]byte, 0, min(longest, uncountedBody))
+	for {
+		if len(data) == cap(data) {
+			grown := min(longest, 2*int64(cap(data)))
+			if int64(len(data)) >= grown {
+				return data, nil // beyond the limit
+			}
+			if !c.h.bodies.take(grown) {
+				return nil, errCrowded
+			}
+			data = append(make([]byte, 0, grown), data...)
+			c.h.bodies.give(c.counted) // of the array before
+			c.counted = grown
+		}
+		n, err := src.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+	}
 }
 
 // boundReads sets the time after which nothing is read from the connection any

@@ -37,5 +37,11 @@
 // # Caveats
 //
 // The handler does not authenticate anyone and does not limit how many requests
-// run at once. It keeps one request body in memory, up to Options.MaxBodyBytes.
+// run at once. A body is in memory as a whole until its request ends. Those beyond
+// 64 KiB together hold at most four times Options.MaxBodyBytes, and one that finds
+// no room is answered with 429. What is made of a body is not counted: it is usually
+// a few times as much, and twenty times for a body of millions of tiny members.
+//
+// A request that net/http itself cannot read (a bad header, a header that is too
+// long, a path such as /%zz) never comes here: its answer is plain text.
 package rest

@@ -33,6 +33,12 @@ var (
 	errTooSlow = errors.New("body too slow")
 	// errWarehouseNotEmpty is catalog.ErrNotEmpty of a warehouse.
 	errWarehouseNotEmpty = errors.New("warehouse not empty")
+	// errStopping: the server takes no new requests.
+	errStopping = errors.New("server is stopping")
+	// errMisdirected: the request is for a host that this server is not.
+	errMisdirected = errors.New("misdirected request")
+	// errCrowded: the bodies of other requests take the memory that this one needs.
+	errCrowded = fmt.Errorf("%w: the bodies in memory are as large as all together may be", kernel.ErrOverloaded)
 	// errPanic: a handler panicked.
 	errPanic = errors.New("panic in a handler")
 )
@@ -81,7 +87,10 @@ var (
 	fullDisk = answer{http.StatusInsufficientStorage, "InsufficientStorageException", false}
 )
 
-const messageBusy = "The server is busy and has changed nothing: try again (request %s)"
+const (
+	messageBusy     = "The server is busy and has changed nothing: try again (request %s)"
+	messageStopping = "The server is stopping and has changed nothing: try again (request %s)"
+)
 
 // errorTable is tried from top to bottom: an error that wraps several belongs to
 // the first row that finds one. The last row fits every error.
@@ -104,6 +113,7 @@ var errorTable = []errorRow{
 	everywhere(errMediaType, http.StatusUnsupportedMediaType, "UnsupportedMediaTypeException"),
 	everywhere(errTooLarge, http.StatusRequestEntityTooLarge, "RequestTooLargeException"),
 	everywhere(errTooSlow, http.StatusRequestTimeout, "RequestTimeoutException"),
+	everywhere(errMisdirected, http.StatusMisdirectedRequest, "MisdirectedRequestException"),
 	everywhere(errWarehouseNotEmpty, http.StatusConflict, "WarehouseNotEmptyException"),
 
 	everywhere(catalog.ErrNoSuchWarehouse, http.StatusNotFound, "NoSuchWarehouseException"),
@@ -133,6 +143,7 @@ var errorTable = []errorRow{
 
 	{err: kernel.ErrOverloaded, read: tooMany, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageBusy},
 	{err: lock.ErrQueueFull, read: tooMany, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageBusy},
+	{err: errStopping, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelDebug, message: messageStopping},
 	{err: lock.ErrClosed, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelInfo, message: messageBusy},
 	{err: store.ErrClosed, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageBusy},
 
@@ -192,7 +203,7 @@ func (c *call) refuse(err error) {
 	message := ownMessage(err)
 	if row.message != "" {
 		message = fmt.Sprintf(row.message, c.id)
-		c.h.opt.Log.Log(c.ctx, row.level, "request failed", "request", c.id, "route", c.r.Pattern, "status", a.status, "error", err)
+		c.h.opt.Log.Log(c.ctx, row.level, "request failed", "route", c.r.Pattern, "status", a.status, "error", err)
 	}
 	if a.again {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))

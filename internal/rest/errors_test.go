@@ -198,6 +198,7 @@ func TestErrorTable(t *testing.T) {
 		{"time spent", fmt.Errorf("%w: %w", kernel.ErrContended, context.DeadlineExceeded), [4]string{slow, many, conflict, many}},
 		{"bare deadline", context.DeadlineExceeded, [4]string{slow, many, conflict, many}},
 		{"overloaded", fmt.Errorf("%w: %w", kernel.ErrOverloaded, lock.ErrQueueFull), same(many)},
+		{"crowded", errCrowded, same(many)},
 		{"stopping", store.ErrClosed, [4]string{slow, many, many, many}},
 		{"full disk", fmt.Errorf("%w: file:///x: %w", kernel.ErrUpload, blob.ErrFull), same(full)},
 		{"full store", fmt.Errorf("apply: %w", store.ErrFull), same(full)},
@@ -239,7 +240,7 @@ func TestErrorTable(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("read, write, commit, create commit: -want +got\n%s", diff)
 			}
-			if row := rowFor(tc.err); (row.message != "") != strings.Contains(log.String(), "the-request") {
+			if row := rowFor(tc.err); (row.message != "") != strings.Contains(log.String(), "request failed") {
 				t.Errorf("what is hidden from the client, and only that, belongs into the log:\n%s", log)
 			}
 		})

@@ -35,9 +35,12 @@ type Options struct {
 	// RequestTimeout bounds a request from its first byte to its answer. Default 60 s.
 	RequestTimeout time.Duration
 	// MaxBodyBytes bounds a request body as it was sent, and what a gzip body
-	// decompresses to. Default 64 MiB.
+	// decompresses to. Default 64 MiB. All bodies that are in memory at one time
+	// have four times as many; beyond that a request is answered with 429.
 	MaxBodyBytes int64
-	// Log gets the causes that clients are not shown. Default slog.Default().
+	// Log gets the causes that clients are not shown. Which request a line is about
+	// its handler reads from the context, where a wrapper put the id: this package
+	// does not repeat it. Default slog.Default().
 	Log *slog.Logger
 }
 
@@ -52,6 +55,7 @@ type Handler struct {
 	router    *router
 	endpoints []string
 	newID     func() string // of requests and warehouses
+	bodies    budget
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -70,12 +74,14 @@ func New(opt Options) *Handler {
 	if opt.Log == nil {
 		opt.Log = slog.Default()
 	}
-	return &Handler{
+	h := &Handler{
 		opt:       opt,
 		router:    newRouter(routes),
 		endpoints: endpoints(routes),
 		newID:     uuid.NewString,
 	}
+	h.bodies.give(budgetBodies * opt.MaxBodyBytes)
+	return h
 }
 
 // Endpoints is what /v1/config advertises: every route of the catalog, and
@@ -86,12 +92,8 @@ func (h *Handler) Endpoints() []string { return h.endpoints }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.opt.RequestTimeout)
 	defer cancel()
-	c := &call{h: h, ctx: ctx, w: w, r: r, id: r.Header.Get(RequestIDHeader)}
-	if !fitsLogLine(c.id) {
-		c.id = h.newID()
-	}
-	w.Header().Set(RequestIDHeader, c.id)
-	w.Header().Set("Cache-Control", "no-store")
+	c := h.newCall(ctx, w, r)
+	defer func() { h.bodies.give(c.counted) }()
 	defer c.recover()
 	if deadline, ok := ctx.Deadline(); ok && r.ContentLength != 0 {
 		c.boundReads(deadline)
@@ -101,10 +103,44 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fitsLogLine tells whether a request id that came from outside may be logged and repeated.
-func fitsLogLine(id string) bool {
+// Stopping refuses a request that came when the server takes no new ones: it has
+// changed nothing and may be sent again, to whoever serves next.
+func (h *Handler) Stopping(w http.ResponseWriter, r *http.Request) {
+	h.newCall(r.Context(), w, r).turnAway(errStopping)
+}
+
+// Misdirected refuses a request that names a host which this server is not.
+func (h *Handler) Misdirected(w http.ResponseWriter, r *http.Request) {
+	h.newCall(r.Context(), w, r).turnAway(refuse(errMisdirected,
+		"Host %q is not this server, which is for this machine alone: use localhost or 127.0.0.1, in a proxy too, or start the server with --insecure", r.Host))
+}
+
+func (h *Handler) newCall(ctx context.Context, w http.ResponseWriter, r *http.Request) *call {
+	c := &call{h: h, ctx: ctx, w: w, r: r, id: r.Header.Get(RequestIDHeader)}
+	if !IsRequestID(c.id) {
+		c.id = h.newID()
+	}
+	w.Header().Set(RequestIDHeader, c.id)
+	w.Header().Set("Cache-Control", "no-store")
+	return c
+}
+
+// turnAway answers a request that is not routed. Its class is that of its method:
+// what may write is told what a writer must know.
+func (c *call) turnAway(err error) {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		c.class = writing
+	}
+	c.w.Header().Set("Connection", "close")
+	c.refuse(err)
+}
+
+// IsRequestID tells whether an id that a client chose is fit for logs and headers:
+// 1 to 128 visible ASCII characters, none of which a log would escape.
+func IsRequestID(id string) bool {
 	for i := range len(id) {
-		if id[i] <= ' ' || id[i] > '~' {
+		c := id[i]
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
 			return false
 		}
 	}
@@ -123,6 +159,7 @@ type call struct {
 	path     pathValues
 	query    url.Values
 	answered bool
+	counted  int64 // bytes of the body that were taken from the budget
 }
 
 // serve routes the request and runs its handler.
@@ -166,7 +203,7 @@ func (c *call) recover() {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
-	c.h.opt.Log.ErrorContext(c.ctx, "panic in a handler", "request", c.id, "route", c.r.Pattern,
+	c.h.opt.Log.ErrorContext(c.ctx, "panic in a handler", "route", c.r.Pattern,
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	if !c.answered {
 		c.refuse(errPanic)

@@ -94,7 +94,7 @@ func TestRequestID(t *testing.T) {
 	h := newHandler(func(context.Context, kernel.Operation) error { return nil }, time.Minute, &syncBuffer{})
 	h.newID = func() string { return "fresh" }
 	for sent, want := range map[string]string{
-		"": "fresh", "abc-1": "abc-1", "with space": "fresh", "tab\t": "fresh", "é": "fresh",
+		"": "fresh", "abc-1": "abc-1", "with space": "fresh", "tab\t": "fresh", "é": "fresh", `quoted"`: "fresh", `back\slash`: "fresh",
 		strings.Repeat("x", 128): strings.Repeat("x", 128), strings.Repeat("x", 129): "fresh",
 	} {
 		if w, _ := serve(h, "HEAD", "/v1/namespaces/a", "", RequestIDHeader, sent); w.Header().Get(RequestIDHeader) != want {
@@ -283,7 +283,8 @@ func TestBrokenWorld(t *testing.T) {
 			{warehouse, 400, "IllegalArgumentException", "it is not a directory"},
 		}},
 		{"root that cannot be made", func(s *stack) { s.write(filepath.Join(s.root, "file"), "") }, []want{
-			{"POST /management/v1/warehouses\n\n" + `{"name":"ice","location":"file://$ROOT/file/below"}`, 422, "UnprocessableEntityException", "cannot be the root of a warehouse"},
+			{"POST /management/v1/warehouses\n\n" + `{"name":"ice","location":"file://$ROOT/file/below"}`, 422, "UnprocessableEntityException", "cannot be the root of a warehouse: root file://"},
+			{"POST /management/v1/warehouses\n\n" + `{"name":"ice","location":"file://$ROOT/file/below"}`, 422, "UnprocessableEntityException", "; choose a directory that the server's user may write"},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

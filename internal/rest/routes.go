@@ -52,7 +52,7 @@ var routes = []route{
 	{"POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}", committing, (*call).commitTable,
 		"Conflicts are retried by the server while the requirements hold."},
 	{"DELETE", "/v1/{prefix}/namespaces/{namespace}/tables/{table}", writing, (*call).dropTable,
-		"`purgeRequested=true` deletes the table's metadata files. **Data files, manifests and statistics stay**: deleting them comes with a later version."},
+		"`purgeRequested=true` deletes the table's metadata files that lie below its location; none in a warehouse whose locations may overlap. **Data files, manifests and statistics stay**: deleting them comes with a later version."},
 	{"POST", "/v1/{prefix}/namespaces/{namespace}/register", writing, (*call).registerTable,
 		"The metadata file must lie in the warehouse. `overwrite` points a table that exists to it."},
 	{"POST", "/v1/{prefix}/tables/rename", writing, (*call).renameTable,

@@ -114,7 +114,9 @@ func (c *call) commitTable() error {
 }
 
 // createsTable tells a commit that creates a table, which is staged, from one
-// that changes a table.
+// that changes a table. The decision parses the requirements again, on purpose:
+// what to queue for and how to refuse must be known before, and a request keeps the
+// client's bytes, so that all that is wrong with them is said in one place.
 func createsTable(requirements []byte) bool {
 	var parsed []tablemeta.Requirement
 	err := rawjson.Unmarshal(requirements, &parsed)
@@ -158,7 +160,7 @@ func (c *call) reclaim(id string) {
 	}
 	err := catalog.Reclaim(c.owned(ctx, "reclaim"), c.h.opt.Runner, c.h.opt.Files, c.path.warehouse, id)
 	if err != nil {
-		c.h.opt.Log.WarnContext(c.ctx, "files of a dropped table are left for later", "request", c.id, "error", err)
+		c.h.opt.Log.WarnContext(c.ctx, "files of a dropped table are left for later", "error", err)
 	}
 }
 

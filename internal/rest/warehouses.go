@@ -123,7 +123,7 @@ func unusable(location string, err error) error {
 	case errors.As(err, &bad):
 		return refuse(catalog.ErrInvalid, "Invalid location: %v", err)
 	}
-	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v", location, err)
+	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v; choose a directory that the server's user may write", location, err)
 }
 
 func (c *call) deleteWarehouse() error {

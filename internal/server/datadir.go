@@ -29,10 +29,13 @@ const (
 type dataDir struct {
 	path string // absolute, its links resolved, and fit to stand in a URI
 	lock *dirLock
+	// served tells that a server once had its catalog here: there is a VERSION.
+	served bool
 }
 
-// openDataDir makes the directory if it is missing, takes its lock and checks its
-// version. Every error names the remedy.
+// openDataDir makes the directory if it is missing, takes its lock, checks its
+// version, and that the catalog of a directory that was served is there. Every
+// error names the remedy.
 //
 // The directory's mode is what the umask leaves of 0777, because the files of
 // tables lie in it and the clients that read them may be other users. The catalog
@@ -59,8 +62,14 @@ func openDataDir(name string) (_ *dataDir, err error) {
 			err = errors.Join(err, d.close())
 		}
 	}()
-	if err := checkVersion(d.file(versionFile)); err != nil {
+	if d.served, err = checkVersion(d.file(versionFile)); err != nil {
 		return nil, err
+	}
+	if d.served {
+		info, err := os.Stat(d.file(catalogFile))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			return nil, d.catalogGone()
+		}
 	}
 	if err := os.MkdirAll(d.file(warehousesDir), 0o777); err != nil {
 		return nil, unusable(path, err)
@@ -115,27 +124,48 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("data directory %s cannot be used: %w; %s", path, err, remedy)
 }
 
-// checkVersion reads the version file, or writes it where there is none: in a new
-// directory, and in one that holds nothing but a restored catalog.db. Later lines
-// than the first are for later versions.
-func checkVersion(path string) error {
+// checkVersion reads the version file, if there is one. Later lines than the first
+// are for later versions.
+func checkVersion(path string) (exists bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return writeDurably(path, fmt.Appendln(nil, layoutVersion))
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w; this user must be able to read it", path, err)
+		return false, fmt.Errorf("read %s: %w; this user must be able to read it", path, err)
 	}
 	first, _, _ := strings.Cut(string(data), "\n")
 	version, err := strconv.Atoi(first)
 	if err != nil || version < 1 {
-		return fmt.Errorf("%s is damaged: its first line is %.40q and not a version; delete it, and the next start writes it anew", path, first)
+		return false, fmt.Errorf("%s is damaged: its first line is %.40q and not a version; delete it, and the next start writes it anew", path, first)
 	}
 	if version > layoutVersion {
-		return fmt.Errorf("the data directory %s has version %d, and this landfast knows versions up to %d; run the landfast that wrote it, or a newer one",
+		return false, fmt.Errorf("the data directory %s has version %d, and this landfast knows versions up to %d; run the landfast that wrote it, or a newer one",
 			filepath.Dir(path), version, layoutVersion)
 	}
+	return true, nil
+}
+
+// markServed writes the version file where there is none. It is called when the
+// catalog's first records are durable, and never before: a directory with the file
+// and without those records has lost them, one without the file is new, holds a
+// restored catalog.db, or was left by a first start that did not come to its end.
+func (d *dataDir) markServed() error {
+	if d.served {
+		return nil
+	}
+	if err := writeDurably(d.file(versionFile), fmt.Appendln(nil, layoutVersion)); err != nil {
+		return err
+	}
+	d.served = true
 	return nil
+}
+
+// catalogGone refuses to begin anew where a catalog has been: its tables would
+// seem never to have been there.
+func (d *dataDir) catalogGone() error {
+	return fmt.Errorf("%s is missing or empty in a directory that was served before; restore a backup, or delete %s to begin anew",
+		d.file(catalogFile), d.file(versionFile))
 }
 
 // writeDurably makes a file of these bytes that is whole or not there.

@@ -44,6 +44,12 @@ func TestDataDirIsMade(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(path, "warehouses")); err != nil || !info.IsDir() {
 		t.Errorf("warehouses: %v %v", info, err)
 	}
+	if _, err := os.Lstat(filepath.Join(path, "VERSION")); err == nil || d.served {
+		t.Error("a directory without a catalog is called served")
+	}
+	if err := d.markServed(); err != nil {
+		t.Fatal(err)
+	}
 	version, err := os.ReadFile(filepath.Join(path, "VERSION"))
 	if err != nil || string(version) != "1\n" {
 		t.Errorf("VERSION %q, %v", version, err)
@@ -173,14 +179,5 @@ func TestDataDirThroughALink(t *testing.T) {
 	}
 	if want, err := filepath.EvalSymlinks(filepath.Join(real, "data")); err != nil || d.path != want {
 		t.Errorf("path %s, want %s (%v)", d.path, want, err)
-	}
-}
-
-// TestRestoredCatalogNeedsNoVersion: a directory that holds only a catalog.db gets the rest.
-func TestRestoredCatalogNeedsNoVersion(t *testing.T) {
-	path := filepath.Join(plainTempDir(t), "data")
-	mkdirWith(t, path, "catalog.db", "")
-	if _, err := open(t, path); err != nil {
-		t.Error(err)
 	}
 }

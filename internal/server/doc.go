@@ -2,21 +2,22 @@
 // the only package that names concrete modes: the embedded store, the local lock
 // table, files of this machine.
 //
-// [Run] starts from the bottom: the data directory and its lock, the store, the
+// [Run] binds the address first, so that a port in use leaves nothing behind, and
+// then starts from the bottom: the data directory and its lock, the store, the
 // queue, the kernel, the catalog's first records, the markers of the warehouses'
-// roots, and last the listener, so that whoever can connect is served. It stops
-// from the top: no new connections, the requests under way, the background work,
-// the queue, the store, the lock.
+// roots. Who connects meanwhile waits. It stops from the top: the requests under
+// way, during which new ones are refused and /readyz says 503, the listener, the
+// background work, the queue, the store, the lock.
 //
 // The data directory holds
 //
 //	catalog.db   the records (with catalog.db-wal and -shm while a server runs)
 //	LOCK         held by the process that serves it; names that process
-//	VERSION      of this layout
+//	VERSION      of this layout; written once the catalog's first records are durable
 //	warehouses/  the roots of warehouses that were created without a location
 //
 // What is promised: a directory has one server at a time; a directory of a newer
-// layout is refused and not touched; a signal loses no request that ends within
+// layout, and one that has lost its catalog, is refused and not touched; a signal loses no request that ends within
 // shutdown_timeout, and no acknowledged change ever.
 //
 // Caveats: nobody is authenticated, so an address beyond the loopback interface is

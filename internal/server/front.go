@@ -28,7 +28,7 @@ type front struct {
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	id := r.Header.Get(rest.RequestIDHeader)
-	if !isRequestID(id) {
+	if !rest.IsRequestID(id) {
 		id = uuid.NewString()
 	}
 	r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
@@ -77,17 +77,6 @@ func shorten(s string) string {
 		return s
 	}
 	return s[:longest] + "..."
-}
-
-// isRequestID tells whether an id that a client chose is fit for logs and headers.
-func isRequestID(id string) bool {
-	for i := range len(id) {
-		c := id[i]
-		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return id != "" && len(id) <= 128
 }
 
 // answer notes what was answered.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,34 +84,40 @@ type server struct {
 	config   config.Config
 	log      *slog.Logger
 	metrics  *metrics
+	listener net.Listener
+	url      string
 	dir      *dataDir
 	store    *embedded.Store
 	queue    *locklocal.Table
 	files    *bloblocal.Store
 	kernel   *kernel.Kernel
 	main     string // location of the warehouse main; empty: it was deleted
-	listener net.Listener
-	url      string
 	http     *http.Server
 
-	draining atomic.Bool
+	requests *gate // those of the API
 }
 
-// start brings everything up, from the data directory to the listener. After an
-// error everything is down again.
+// start brings everything up, and serves nobody yet. After an error everything is
+// down again.
 func start(ctx context.Context, o Options) (_ *server, err error) {
-	s := &server{config: o.Config, log: newLog(o.Log, o.Config.Log), metrics: newMetrics(o.Version)}
+	s := &server{config: o.Config, log: newLog(o.Log, o.Config.Log), metrics: newMetrics(o.Version), requests: newGate()}
 	for _, w := range o.Warn {
 		s.log.Warn(w)
-	}
-	if s.dir, err = openDataDir(s.config.Data); err != nil {
-		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if err = s.listen(ctx); err != nil {
+		return nil, err
+	}
+	if s.dir, err = openDataDir(s.config.Data); err != nil {
+		return nil, err
+	}
+	if err = s.dir.lock.describe(s.url); err != nil {
+		return nil, err
+	}
 	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{Observe: s.metrics.committed, Log: s.log})
 	if err != nil {
 		return nil, err
@@ -126,12 +131,13 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 	if err := s.bootstrap(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.dir.markServed(); err != nil {
+		return nil, err
+	}
 	if err := s.checkWarehouses(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.listen(ctx); err != nil {
-		return nil, err
-	}
+	s.handle()
 	return s, nil
 }
 
@@ -143,6 +149,9 @@ func (s *server) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
+	if !first.Exists() && s.dir.served {
+		return s.dir.catalogGone()
+	}
 	var root blob.Root
 	id := uuid.NewString()
 	if !first.Exists() {
@@ -150,10 +159,10 @@ func (s *server) bootstrap(ctx context.Context) error {
 		if location == "" {
 			location = s.dir.warehouseRoot(catalog.MainWarehouse)
 		}
-		if root, err = s.files.Resolve(location); err != nil {
+		if root, err = s.roots().Resolve(location); err != nil {
 			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
 		}
-		if err = s.files.Mark(ctx, root, id); err != nil {
+		if err = s.roots().Mark(ctx, root, id); err != nil {
 			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
 		}
 	}
@@ -166,6 +175,8 @@ func (s *server) bootstrap(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (s *server) roots() roots { return roots{s.files, s.dir.path} }
 
 // checkWarehouses looks for the marker of each warehouse's root. A warehouse that
 // lacks it is refused, request by request; the others are served.
@@ -185,7 +196,8 @@ func (s *server) checkWarehouses(ctx context.Context) error {
 	return nil
 }
 
-// listen binds the address and prepares the HTTP server.
+// listen binds the address, before anything else is made: a start that cannot
+// serve leaves no directory behind. Who connects from here on waits until serve.
 func (s *server) listen(ctx context.Context) (err error) {
 	var c net.ListenConfig
 	s.listener, err = c.Listen(ctx, "tcp", s.config.Listen)
@@ -193,22 +205,27 @@ func (s *server) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("listen on %s: %w; stop what uses the address, or choose another with --listen (port 0 takes a free one)", s.config.Listen, err)
 	}
 	s.url = urlOf(s.config.Listen, s.listener.Addr())
-	if err := s.dir.lock.describe(s.url); err != nil {
-		return err
-	}
+	return nil
+}
+
+// handle prepares the HTTP server.
+func (s *server) handle() {
 	api := rest.New(rest.Options{
-		Runner: s.kernel, Files: s.files, Roots: s.files, WarehouseRoot: s.dir.warehouseRoot,
+		Runner: s.kernel, Files: s.files, Roots: s.roots(), WarehouseRoot: s.dir.warehouseRoot,
 		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
 	})
+	routes := s.routes(api)
+	if s.config.Loopback() && !s.config.Insecure {
+		routes = onlyHere(routes, api.Misdirected)
+	}
 	s.http = &http.Server{
-		Handler:           &front{next: s.routes(api), metrics: s.metrics, log: s.log},
+		Handler:           &front{next: routes, metrics: s.metrics, log: s.log},
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		WriteTimeout:      s.config.RequestTimeout + writeGrace,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // of clients that hang up
 	}
-	return nil
 }
 
 // serve answers requests until ctx is done or the listener fails, then stops.
@@ -237,12 +254,19 @@ func (s *server) serve(ctx context.Context) error {
 	return errors.Join(failed, cutOff, closed)
 }
 
-// drain lets the running requests finish.
+// drain lets the running requests finish. While there are any, the address stays
+// bound, so that /readyz can say 503 and a new request is told to come again; with
+// the last of them the listener closes.
 func (s *server) drain(ctx context.Context) error {
-	s.draining.Store(true)
-	s.log.Info("stopping: no new connections; running requests may finish", "within", s.config.ShutdownTimeout)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.ShutdownTimeout)
 	defer cancel()
+	idle := s.requests.close()
+	s.log.Info("stopping: no new requests; running ones may finish", "within", s.config.ShutdownTimeout)
+	s.http.SetKeepAlivesEnabled(false) // every answer from here on ends its connection
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("%w: they took longer than shutdown_timeout (%v)", ErrCutOff, s.config.ShutdownTimeout), s.http.Close())
 	}
@@ -263,7 +287,10 @@ func (s *server) close() error {
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}
-	return errors.Join(append(errs, s.dir.close())...)
+	if s.dir != nil {
+		errs = append(errs, s.dir.close())
+	}
+	return errors.Join(errs...)
 }
 
 // reclaim deletes the files that are dying in each warehouse, now and every
@@ -289,9 +316,9 @@ func (s *server) reclaim(ctx context.Context) {
 	}
 }
 
-// routes sends the server's own paths to their handlers and everything else to
-// the API. ServeMux would redirect some of the API's paths.
-func (s *server) routes(api http.Handler) http.Handler {
+// routes sends the server's own paths to their handlers, whether it is stopping or
+// not, and everything else to the API. ServeMux would redirect some of the API's paths.
+func (s *server) routes(api *rest.Handler) http.Handler {
 	own := map[string]http.Handler{
 		"/healthz": http.HandlerFunc(s.healthz),
 		"/readyz":  http.HandlerFunc(s.readyz),
@@ -300,6 +327,11 @@ func (s *server) routes(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := own[r.URL.Path]
 		if !ok {
+			if !s.requests.enter() {
+				api.Stopping(w, r)
+				return
+			}
+			defer s.requests.leave()
 			api.ServeHTTP(w, r)
 			return
 		}
@@ -321,7 +353,7 @@ func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz tells whether requests are worth sending here.
 func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
-	if s.draining.Load() {
+	if s.requests.isShut() {
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
 		return
 	}

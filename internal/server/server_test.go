@@ -177,7 +177,7 @@ func TestLifeOfAServer(t *testing.T) {
 	if err := first.end(); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{`level=WARN msg="a warning"`, "msg=ready", `msg="stopping: `, "msg=stopped"} {
+	for _, s := range []string{`level=WARN msg="a warning"`, "msg=ready", `msg="stopping: no new requests`, "msg=stopped"} {
 		if !strings.Contains(first.log.String(), s) {
 			t.Errorf("the log lacks %s:\n%s", s, first.log)
 		}
@@ -198,7 +198,8 @@ func TestLifeOfAServer(t *testing.T) {
 	}
 }
 
-// TestDrain: after the signal nobody new is served, and what was running is finished.
+// TestDrain: after the signal new requests are refused in a way that each client
+// understands, and what was running is finished.
 func TestDrain(t *testing.T) {
 	i := run(t, testConfig(filepath.Join(plainTempDir(t), "data")))
 	body, sent := io.Pipe()
@@ -225,10 +226,23 @@ func TestDrain(t *testing.T) {
 	}
 	awaitRunning(t, i, 2) // this one and the slow one
 	i.stop()
-	i.log.await(t, "stopping: no new connections")
-	if _, err := net.DialTimeout("tcp", strings.TrimPrefix(i.url, "http://"), time.Second); err == nil {
-		// The listener closes right after the line; a second try finds it closed.
-		awaitClosed(t, i)
+	i.log.await(t, "stopping: no new requests")
+	for _, want := range []struct {
+		method, path string
+		status       int
+		text, again  string
+	}{
+		{"GET", "/readyz", 503, "stopping", ""},
+		{"GET", "/healthz", 200, "ok", ""},
+		{"GET", "/v1/config", 503, "SlowDownException", "1"},
+		{"HEAD", "/v1/namespaces/n", 503, "", "1"},
+		{"POST", "/v1/namespaces", 429, `"type":"TooManyRequestsException","code":429`, "1"},
+		{"DELETE", "/v1/namespaces/n", 429, "The server is stopping and has changed nothing: try again (request ", "1"},
+	} {
+		r, got := i.do(t, want.method, want.path, "")
+		if r.StatusCode != want.status || !strings.Contains(got, want.text) || r.Header.Get("Retry-After") != want.again || !r.Close {
+			t.Errorf("while stopping: %s %s: %d %v %s", want.method, want.path, r.StatusCode, r.Header, got)
+		}
 	}
 	if _, err := io.WriteString(sent, `["late"]}`); err != nil {
 		t.Fatal(err)
@@ -242,6 +256,10 @@ func TestDrain(t *testing.T) {
 	if err := i.end(); err != nil {
 		t.Error(err)
 	}
+	if conn, err := net.DialTimeout("tcp", strings.TrimPrefix(i.url, "http://"), time.Second); err == nil {
+		conn.Close()
+		t.Error("the address is still bound")
+	}
 }
 
 // awaitRunning blocks until /metrics shows so many requests that are not answered.
@@ -253,18 +271,6 @@ func awaitRunning(t *testing.T, i *instance, n int) {
 		}
 	}
 	t.Fatalf("there were never %d requests", n)
-}
-
-func awaitClosed(t *testing.T, i *instance) {
-	t.Helper()
-	for began := time.Now(); time.Since(began) < 20*time.Second; {
-		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(i.url, "http://"), time.Second)
-		if err != nil {
-			return
-		}
-		conn.Close()
-	}
-	t.Fatal("new connections were accepted while the server was stopping")
 }
 
 // TestCutOff: a request that does not end does not keep the server from ending.
@@ -300,8 +306,10 @@ func TestCutOff(t *testing.T) {
 }
 
 // TestReadyz: 503 while the server is stopping, and when the store does not answer.
+// A request that fails then is told by its id, in the answer and in the log.
 func TestReadyz(t *testing.T) {
-	s, err := start(t.Context(), Options{Config: testConfig(filepath.Join(plainTempDir(t), "data")), Log: newLogged()})
+	log := newLogged()
+	s, err := start(t.Context(), Options{Config: testConfig(filepath.Join(plainTempDir(t), "data")), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,16 +325,37 @@ func TestReadyz(t *testing.T) {
 	if got := ask(); got != "200 ready\n" {
 		t.Errorf("at first: %s", got)
 	}
-	s.draining.Store(true)
-	if got := ask(); got != "503 stopping\n" {
-		t.Errorf("while stopping: %s", got)
-	}
-	s.draining.Store(false)
 	if err := s.close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := ask(); got != "503 the store does not answer\n" {
 		t.Errorf("without a store: %s", got)
+	}
+	w := &recorded{header: http.Header{}, status: 200}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "/v1/namespaces", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.http.Handler.ServeHTTP(w, r)
+	id := w.header.Get("X-Request-ID")
+	if w.status != 503 || id == "" || !strings.Contains(w.body.String(), "(request "+id+")") {
+		t.Errorf("%d %v %s", w.status, w.header, &w.body)
+	}
+	told := 0
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, id) {
+			told++
+			if strings.Count(line, "request=") != 1 {
+				t.Errorf("a line does not name its request once: %s", line)
+			}
+		}
+	}
+	if told != 2 {
+		t.Errorf("%d lines are about the request that failed, want its own and that of the cause:\n%s", told, log)
+	}
+	s.requests.close()
+	if got := ask(); got != "503 stopping\n" {
+		t.Errorf("while stopping: %s", got)
 	}
 }
 
@@ -461,6 +490,9 @@ func TestStartFails(t *testing.T) {
 		if _, err := tryRun(t, c); err == nil || !strings.Contains(err.Error(), "address already in use; stop what uses the address, or choose another with --listen") {
 			t.Errorf("got %v", err)
 		}
+		if _, err := os.Lstat(c.Data); err == nil {
+			t.Error("the data directory was made all the same")
+		}
 		c.Listen = "127.0.0.1:0"
 		run(t, c)
 	})
@@ -543,5 +575,42 @@ func TestHeaderLimit(t *testing.T) {
 	got := make([]byte, 12)
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "HTTP/1.1 431" {
 		t.Errorf("answered %q, %v", got, err)
+	}
+}
+
+// TestHost: a server for this machine alone answers nobody who takes it for
+// another host, on any of its paths; one that was asked to be insecure does.
+func TestHost(t *testing.T) {
+	i := run(t, testConfig(filepath.Join(plainTempDir(t), "data")))
+	ask := func(i *instance, method, path, host string) (*http.Response, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, i.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		return answerOf(t, r)
+	}
+	for _, host := range []string{"localhost", "LOCALHOST:1", "localhost.", "127.0.0.1", "127.1.2.3:8181", "[::1]", "[::1]:8181", "[::ffff:127.0.0.1]:1"} {
+		if r, got := ask(i, "GET", "/v1/config", host); r.StatusCode != 200 {
+			t.Errorf("%s: %d %s", host, r.StatusCode, got)
+		}
+	}
+	for _, host := range []string{"rebound.example", "rebound.example:8181", "localhost.example", "127.0.0.1.example", "10.0.0.1", "[::2]:8181", "0.0.0.0", "localhost:1:2"} {
+		for _, path := range []string{"/v1/config", "/metrics", "/readyz", "/nowhere"} {
+			r, got := ask(i, "GET", path, host)
+			if r.StatusCode != 421 || !strings.Contains(got, `"type":"MisdirectedRequestException","code":421`) || !strings.Contains(got, "--insecure") || !r.Close {
+				t.Errorf("%s for %s: %d %s", path, host, r.StatusCode, got)
+			}
+		}
+	}
+	if r, got := ask(i, "DELETE", "/management/v1/warehouses/main", "rebound.example"); r.StatusCode != 421 {
+		t.Errorf("%d %s", r.StatusCode, got)
+	}
+	i.want(t, "GET", "/management/v1/warehouses/main", "", 200, "")
+
+	c := testConfig(filepath.Join(plainTempDir(t), "data"))
+	c.Insecure = true
+	if r, got := ask(run(t, c), "GET", "/v1/config", "catalog.example"); r.StatusCode != 200 {
+		t.Errorf("insecure: %d %s", r.StatusCode, got)
 	}
 }

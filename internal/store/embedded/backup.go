@@ -38,7 +38,7 @@ func (s *Store) Backup(ctx context.Context, dest string) error {
 func backup(ctx context.Context, c *conn, dest string) (err error) {
 	claim, err := os.OpenFile(dest, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; choose a new file in a directory that exists and in which this user may write", err)
 	}
 	if err := claim.Close(); err != nil {
 		return errors.Join(err, os.Remove(dest))

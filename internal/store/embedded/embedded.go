@@ -98,7 +98,7 @@ func open(path string, options Options) (_ *Store, err error) {
 	go func() {
 		defer close(s.stopped)
 		for group := s.queue.take(options.GroupBatches, options.GroupBytes); len(group) > 0; {
-			s.writer.settle(group, false)
+			s.writer.answerGroup(group, false)
 			group = s.queue.take(options.GroupBatches, options.GroupBytes)
 		}
 	}()
@@ -147,7 +147,7 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	select {
 	case answer := <-r.answer:
 		if answer.err != nil {
-			return fmt.Errorf("embedded: apply %s: %w", b.ID, answer.err)
+			return fmt.Errorf("embedded: apply %s: %w", b.ID, explain(answer.err))
 		}
 		return nil
 	case <-limit.C:
@@ -182,7 +182,7 @@ func (s *Store) Get(ctx context.Context, k key.Key) (store.Record, error) {
 		return err
 	})
 	if err != nil {
-		return store.Record{}, fmt.Errorf("embedded: get %v: %w", k, err)
+		return store.Record{}, fmt.Errorf("embedded: get %v: %w", k, explain(err))
 	}
 	return r, nil
 }
@@ -217,7 +217,7 @@ func (s *Store) List(ctx context.Context, p key.Prefix, after string, limit int)
 		return errors.Join(rows.Err(), ctx.Err())
 	})
 	if err != nil {
-		return nil, fmt.Errorf("embedded: list %v: %w", p, err)
+		return nil, fmt.Errorf("embedded: list %v: %w", p, explain(err))
 	}
 	return found, nil
 }

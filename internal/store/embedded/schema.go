@@ -17,7 +17,7 @@ var (
 	// ErrNewer: the file was written by a newer version of the program.
 	ErrNewer = errors.New("the file has a newer schema than this version knows")
 	// ErrNotCatalog: the file is damaged, or was never a catalog.
-	ErrNotCatalog = errors.New("the file is not a catalog")
+	ErrNotCatalog = errors.New("the file is damaged, or not a catalog")
 	// ErrInUse: this process has the file open already.
 	ErrInUse = errors.New("the file is already open in this process")
 )
@@ -93,7 +93,7 @@ func create(path string) error {
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		if err := f.Chmod(0o600); err != nil {
-			return fmt.Errorf("%w; others may read the file, and this user cannot change that", err)
+			return fmt.Errorf("%w; others may read the file, and only its owner can change that: chmod 600 it as its owner, or serve as that owner", err)
 		}
 	}
 	return nil
@@ -192,7 +192,8 @@ func migrate(c *conn) error {
 	return c.script(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 }
 
-// explain adds what to do to an error that SQLite gave for the file as a whole.
+// explain adds what to do to an error that SQLite gave for the file as a whole,
+// when it is opened, read or written.
 func explain(err error) error {
 	switch {
 	case isPrimary(err, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

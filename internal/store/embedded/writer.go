@@ -46,7 +46,7 @@ const (
 	uncertain                 // its COMMIT failed; it is there whole, or not at all
 )
 
-// settle answers every request of a group, after what the answer rests on is
+// answerGroup answers every request of a group, after what the answer rests on is
 // durable. doubt says that an earlier transaction with these requests may have
 // been committed.
 //
@@ -54,7 +54,7 @@ const (
 // one which asks for more than there is (room, say) fails alone. If what failed
 // was the COMMIT, that is also the reading again: each request begins by looking
 // for its own id.
-func (w *writer) settle(group []*request, doubt bool) {
+func (w *writer) answerGroup(group []*request, doubt bool) {
 	if w.broken != nil {
 		w.refuse(group, fmt.Errorf("stopped after a failed fsync: %w", w.broken), doubt)
 		return
@@ -71,7 +71,7 @@ func (w *writer) settle(group []*request, doubt bool) {
 		w.refuse(group, err, true)
 	case len(group) > 1 && reached != notBegun:
 		for _, r := range group {
-			w.settle([]*request{r}, doubt || reached == uncertain)
+			w.answerGroup([]*request{r}, doubt || reached == uncertain)
 		}
 	default:
 		for _, r := range group {
@@ -107,7 +107,7 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 	}
 	now := w.options.Now()
 	for _, r := range group {
-		answer, err := run(w.conn, r, now)
+		answer, err := applyOne(w.conn, r, now)
 		if err != nil {
 			return nil, notSent, err
 		}
@@ -157,9 +157,9 @@ func (w *writer) verdict(r *request, err error, doubt bool) reply {
 	return reply{err: err}
 }
 
-// run does one request inside the open transaction. A batch whose conditions
+// applyOne does one request inside the open transaction. A batch whose conditions
 // fail writes nothing. An error is the file's, not the batch's.
-func run(c *conn, r *request, now time.Time) (reply, error) {
+func applyOne(c *conn, r *request, now time.Time) (reply, error) {
 	state, err := lookUp(c, r.id)
 	if err != nil {
 		return reply{}, err

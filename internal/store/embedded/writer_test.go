@@ -59,7 +59,7 @@ func asks(id string) *request { return newRequest(id, nil) }
 
 // settled runs a group and describes each answer in a word.
 func (w *writer) settled(group ...*request) []string {
-	w.settle(group, false)
+	w.answerGroup(group, false)
 	var words []string
 	for _, r := range group {
 		words = append(words, describe(r, <-r.answer))
