@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/store"
 )
+
+var errImpure = errors.New("kernel: decide is impure")
 
 // decideTwice runs Decide on the store and then again on a recording of what
 // the first run read, with the same time and ids. A Decide that reads a clock, a

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -217,5 +216,3 @@ func (tx *Tx) settle(ctx context.Context) error {
 	}
 	return nil
 }
-
-var errImpure = errors.New("kernel: decide is impure")

@@ -49,9 +49,6 @@ func Compare(a, b Key) int {
 	return strings.Compare(a.Path, b.Path)
 }
 
-// Less reports whether k comes before other in the lock order.
-func (k Key) Less(other Key) bool { return Compare(k, other) < 0 }
-
 // Prefix covers every key of one level whose path begins with Path.
 type Prefix struct {
 	Level Level  `json:"level"`
