@@ -12,6 +12,8 @@ type Root struct {
 	// Dir is the directory behind a file: root as the operating system spells it: absolute, with the
 	// symbolic links of its path resolved once, when the root was accepted. Empty for other schemes.
 	Dir string `json:"dir,omitempty"`
+	// S3 says how an s3: root is reached. Zero: as the configuration of the server says at the time.
+	S3 S3Options `json:"s3,omitzero"`
 }
 
 // Scope is the list of roots in which one warehouse's files may lie: plain, encodable data.
@@ -55,6 +57,18 @@ func (s Scope) Locate(location string) (root Root, path string, err error) {
 		return Root{}, "", &LocationError{Location: location, Problem: "names that begin with " + MarkPrefix + " are reserved", Remedy: "choose another"}
 	}
 	return root, path, nil
+}
+
+// LocateDir is Locate for a directory to be listed, which may also be a root itself: its path is empty.
+func (s Scope) LocateDir(location string) (root Root, path string, err error) {
+	if normal, err := Normalize(location); err == nil {
+		for _, r := range s {
+			if r.URI == normal {
+				return r, "", nil
+			}
+		}
+	}
+	return s.Locate(location)
 }
 
 // Canonical returns the normal form of the location with the links of its root's path resolved: two

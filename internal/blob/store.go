@@ -3,12 +3,27 @@ package blob
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 )
 
 // MarkPrefix begins the name of the file that says which warehouse lives in a
 // root; the warehouse's id ends it. Stores refuse it in the name of any other file, so
 // that no client can read, forge or delete a marker by choosing a location.
 const MarkPrefix = ".landfast-warehouse-"
+
+// Names that begin and end so are of files that exist only while a call runs. Whatever has
+// such a name afterwards is a leftover of a call that was cut off.
+const (
+	TemporaryPrefix = ".landfast-"
+	TemporarySuffix = ".tmp"
+)
+
+// IsTemporary tells whether the last part of a location or path is the name of a temporary file.
+func IsTemporary(location string) bool {
+	name := location[strings.LastIndexByte(location, '/')+1:]
+	return strings.HasPrefix(name, TemporaryPrefix) && strings.HasSuffix(name, TemporarySuffix)
+}
 
 // Errors of a Store. They are wrapped with the operation and the location.
 // A [*LocationError] comes before any file is touched, except that one which
@@ -27,6 +42,9 @@ var (
 	ErrFull = errors.New("blob: no space left")
 	// ErrBelowFile says that a part of the path of what is to be created is no directory. It is wrapped by a *LocationError.
 	ErrBelowFile = errors.New("blob: below a file")
+	// ErrUncertain says that a Create was cut off from its store: the file may exist, or come to exist a
+	// while later, or not. If it does it is whole. A fresh name is the way on.
+	ErrUncertain = errors.New("blob: the file may or may not have been made")
 	// ErrOutside says that the location is in no root of the scope, or that a symbolic link leads out of its root.
 	ErrOutside = errors.New("blob: outside the warehouse's roots")
 )
@@ -37,8 +55,9 @@ var ErrMarkMissing = errors.New("blob: the root has no marker of this warehouse"
 
 // Store holds files that are written once, read many times and at last deleted.
 //
-// Its methods block on I/O, do not retry, and may be called by any number of
-// goroutines. A context that is done stops a call at its next step; a single
+// Its methods block on I/O and may be called by any number of goroutines. Those
+// behind a network try again a few times, within their context, where that cannot
+// do anything twice. A context that is done stops a call at its next step; a single
 // read, write or sync of the operating system is not interrupted. Locations may
 // be given in any spelling that Normalize accepts. Every error that is not
 // listed for a method means that the file could not be reached, and says why.
@@ -50,9 +69,9 @@ type Store interface {
 
 	// Create makes a file of these bytes, and the directories above it where they are missing.
 	// When it returns nil, file and name survive the loss of power. Of several calls for one location
-	// exactly one returns nil, the others ErrExists. An error leaves no file; directories may stay.
-	// The caller must not change data before Create returns.
-	// Errors: *LocationError, ErrOutside, ErrBelowFile, ErrExists, ErrFull.
+	// exactly one returns nil, the others ErrExists. An error other than ErrUncertain leaves no file; directories
+	// may stay. The caller must not change data before Create returns.
+	// Errors: *LocationError, ErrOutside, ErrBelowFile, ErrExists, ErrFull, ErrUncertain.
 	Create(ctx context.Context, scope Scope, location string, data []byte) error
 
 	// Delete removes the file; a missing file is no error. The directory stays, even empty. The loss of
@@ -63,15 +82,39 @@ type Store interface {
 	// Exists tells whether a regular file has this location, without opening it.
 	// Errors: *LocationError, ErrOutside, ErrNotRegular.
 	Exists(ctx context.Context, scope Scope, location string) (bool, error)
+
+	// List calls yield for every regular file below a directory, at any depth, in no promised order. The directory
+	// may be a root of the scope. A missing directory, or a file in its place, has none.
+	//
+	// A file that is there from before the call until after it is yielded exactly once; one that is made or deleted
+	// meanwhile may be or not. Markers are not files. Symbolic links are neither yielded nor followed;
+	// a directory that is itself reached by one is refused with ErrNotRegular, for its files have other locations.
+	//
+	// yield runs in the caller's goroutine and may call the Store. Its error ends the listing and is returned as it is.
+	// Memory is bounded by the names of one directory, not by the files below it.
+	// Errors: *LocationError, ErrOutside, ErrNotRegular.
+	List(ctx context.Context, scope Scope, location string, yield func(Entry) error) error
+}
+
+// Entry is a file that List found.
+type Entry struct {
+	// Location is the root's URI and the path below it. It may be one that the other methods refuse, for
+	// others may give their files names that no location can hold.
+	Location string
+	Size     int64
+	Modified time.Time
+	// Temporary marks what has a temporary name. Once it is older than any call may take, it may be deleted.
+	Temporary bool
 }
 
 // Roots decides what may become a root, and keeps the markers that tie a root to one warehouse.
 // Calls block on I/O and may be made by any number of goroutines.
 type Roots interface {
-	// Resolve makes a Root of what a person wrote. A directory that is missing is created, durably.
-	// It is called once for each root, when it is accepted; the result is what is stored.
-	// Errors: *LocationError, or why there is no such directory.
-	Resolve(uri string) (Root, error)
+	// Resolve makes a Root of what a person wrote. A directory that is missing is created, durably; a bucket is
+	// not. It is called once for each root, when it is accepted; the result is what is stored. The options
+	// are of an s3: root, and zero for every other.
+	// Errors: *LocationError, *OptionError, or why there can be no root.
+	Resolve(ctx context.Context, uri string, s3 S3Options) (Root, error)
 
 	// Mark leaves a file with the warehouse's id in the root. A root may bear the marks of several
 	// warehouses, and that of one which was never made, or is gone, does no harm.

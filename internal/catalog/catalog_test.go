@@ -18,6 +18,9 @@ import (
 // Every operation that the package has is in the registry under the name of its plan.
 func TestOperationsAreNamedByTheirPlans(t *testing.T) {
 	for name, make := range catalog.Operations {
+		if name == "once" {
+			continue // its plan is that of what it wraps
+		}
 		if got := make().Plan().Op; got != name {
 			t.Errorf("%s is registered as %s", got, name)
 		}
@@ -389,7 +392,7 @@ func TestReclaim(t *testing.T) {
 	location := "file:///w/main/ns/t-" + drop.Result.DyingID
 	s.refused(createTableAt("ns.again", location), catalog.ErrInvalid, "being purged")
 	for range 2 { // a second time, as after a crash, does no harm
-		if err := catalog.Reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
+		if err := reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -399,8 +402,12 @@ func TestReclaim(t *testing.T) {
 	s.must(createTableAt("ns.again", location))
 	s.must(dropTable("ns.again", true)) // its claim is kept until its files are gone
 	s.refused(createTableAt("ns.again", location), catalog.ErrInvalid, "being purged")
-	if err := catalog.ReclaimAll(t.Context(), s.runner, s.files, "main"); err != nil {
-		t.Fatal(err)
+	find := &catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}}
+	s.must(find)
+	for _, list := range find.Result.Lists {
+		if err := reclaim(t.Context(), s.runner, s.files, "main", list.ID); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.must(createTableAt("ns.again", location))
 }

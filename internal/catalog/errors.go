@@ -14,6 +14,7 @@ var (
 	ErrNoSuchWarehouse = errors.New("no such warehouse")
 	ErrNoSuchNamespace = errors.New("no such namespace")
 	ErrNoSuchTable     = errors.New("no such table")
+	ErrNoSuchView      = errors.New("no such view")
 	// ErrMissingFile: a metadata file that a pointer names is not there.
 	ErrMissingFile   = errors.New("missing file")
 	ErrAlreadyExists = errors.New("already exists")
@@ -32,8 +33,12 @@ var (
 	ErrWarehouseUnavailable = errors.New("warehouse unavailable")
 )
 
-// errTableExists is ErrAlreadyExists of a table, not a view.
-var errTableExists = fmt.Errorf("table %w", ErrAlreadyExists)
+var (
+	// errTableExists is ErrAlreadyExists of a table, not a view.
+	errTableExists = fmt.Errorf("table %w", ErrAlreadyExists)
+	// errOverlap is ErrInvalid of a location that belongs to another.
+	errOverlap = fmt.Errorf("overlapping location: %w", ErrInvalid)
+)
 
 // Error is a refusal: a kind and the sentence that the client sees.
 type Error struct {
@@ -58,7 +63,10 @@ func noSuchNamespace(levels []string) *Error {
 	return refuse(ErrNoSuchNamespace, "Namespace does not exist: %s", dotted(levels))
 }
 
-func noSuchTable(t Ident) *Error {
+func noSuch(kind Kind, t Ident) *Error {
+	if kind == KindView {
+		return refuse(ErrNoSuchView, "View does not exist: %s", t)
+	}
 	return refuse(ErrNoSuchTable, "Table does not exist: %s", t)
 }
 

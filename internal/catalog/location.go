@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -29,8 +31,9 @@ import (
 //  4. Two claims, and a claim and an area, are compared in batches that all
 //     write the guard record of the index: they are serial.
 //
-// While a purged table's files are being deleted, its list of dying files stands
-// for it: nobody comes to lie where they lie, and nobody registers one of them.
+// A table whose location is changed keeps where it lay: its files are there. While
+// a purged table's files are being deleted, its list of dying files stands for it:
+// nobody comes to lie where they lie, and nobody registers one of them.
 
 // guardID is the incarnation of the guard, for ever.
 const guardID = "guard"
@@ -71,20 +74,35 @@ func openIndex(ctx context.Context, tx *kernel.Tx) error {
 	return nil
 }
 
-// claim stages the claim of a table on a location that a client chose.
-// released is the table's claim that the same decision gives up, if any.
-func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID, released string) error {
+// claim stages the claim of a pointer on a normalised location. own are the claims
+// that it has already, which are not in its way.
+func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID string, own []string) error {
 	if err := openIndex(ctx, tx); err != nil {
 		return err
 	}
 	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
 		return err
 	}
-	own := []key.Key{key.ForLocation(canonical)}
-	if released != "" {
-		own = append(own, key.ForLocation(released))
+	if err := checkStaged(tx, w, canonical, pointerID); err != nil {
+		return err
 	}
-	inTheWay, err := tx.RequireEmpty(ctx, key.LocationGuard(), key.LocationsWithin(canonical), own...)
+	mine := []key.Key{key.ForLocation(canonical)}
+	for _, c := range own {
+		if !blob.Within(c, canonical) {
+			continue
+		}
+		// The condition that nothing is below spares what the batch itself writes.
+		there, err := tx.Get(ctx, key.ForLocation(c))
+		if err != nil {
+			return err
+		}
+		if !there.Exists() {
+			continue // made by this decision
+		}
+		tx.Put(there.Key, there.ID, there.Value)
+		mine = append(mine, there.Key)
+	}
+	inTheWay, err := tx.RequireEmpty(ctx, key.LocationGuard(), key.LocationsWithin(canonical), mine...)
 	if err != nil {
 		return err
 	}
@@ -99,60 +117,156 @@ func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID
 	return nil
 }
 
-// checkAbove refuses a place at or below the location of a table other than the
-// one with pointerID. The index must be open.
-func checkAbove(ctx context.Context, tx *kernel.Tx, canonical, pointerID string) error {
-	for _, above := range append(blob.Ancestors(canonical), canonical) {
-		other, err := read[placeRecord](ctx, tx.Peek, key.ForLocation(above))
-		if err != nil {
-			return err
+// checkStaged refuses a place that meets one which the same decision claims for
+// another pointer: the store does not show it yet.
+func checkStaged(tx *kernel.Tx, w Warehouse, canonical, pointerID string) error {
+	wanted := key.ForLocation(canonical)
+	for _, write := range tx.Writes() {
+		if write.Key.Level != key.Location || write.Delete || write.ID == pointerID || write.ID == guardID {
+			continue
 		}
-		if other.Exists() && other.Value.Pointer != pointerID {
-			return overlap(ctx, tx, canonical, other.Value)
-		}
-		if err := checkServerLocation(ctx, tx, above, canonical, pointerID); err != nil {
-			return err
+		if strings.HasPrefix(wanted.Path, write.Key.Path) || strings.HasPrefix(write.Key.Path, wanted.Path) {
+			return refuse(errOverlap, "Location %s overlaps the location of another table in warehouse %s, which the same request makes: choose one that is neither above nor below it",
+				canonical, w.Name)
 		}
 	}
 	return nil
 }
 
-// checkServerLocation refuses a place at or below the location `above` if that
-// is one the server chose for a table, which shows by the uuid it ends with.
-func checkServerLocation(ctx context.Context, tx *kernel.Tx, above, canonical, pointerID string) error {
-	slash := strings.LastIndexByte(above, '/')
-	if len(above)-slash-1 <= 36 {
-		return nil
-	}
-	id := above[len(above)-36:]
-	if uuid.Validate(id) != nil || id == pointerID {
-		return nil
-	}
-	area, err := read[placeRecord](ctx, tx.Peek, key.ForArea(above[:slash]))
-	if err != nil || !area.Exists() {
+// keptMax is how many places one pointer may keep beside its location.
+const keptMax = 100
+
+// move stages the change of a pointer's location to one that the client chose.
+// Where it lay before stays its own: its files are there.
+func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord], next *pointerRecord, location string) error {
+	_, canonical, err := checkLocation(w, string(next.Kind)+" location", location)
+	if err != nil {
 		return err
+	}
+	next.Location = location
+	former := p.Value.Claim
+	if former == "" {
+		former, _ = w.Scope().Canonical(p.Value.Location) // empty: none that could be opened
+	}
+	if w.OverlapAllowed || former == canonical {
+		return nil
+	}
+	if p.Value.Claim == "" && former != "" {
+		// The server chose it: it has no claim yet.
+		if err := claim(ctx, tx, w, former, p.ID, p.Value.Kept); err != nil {
+			return err
+		}
+	}
+	next.Claim, next.Kept = canonical, slices.Clone(p.Value.Kept)
+	if former != "" {
+		next.Kept = append(next.Kept, former)
+	}
+	if i := slices.Index(next.Kept, canonical); i >= 0 {
+		next.Kept = slices.Delete(next.Kept, i, i+1) // it comes back
+		return nil
+	}
+	if len(next.Kept) > keptMax {
+		return refuse(ErrInvalid, "The location has been changed %d times, and files may be at each of them: rewrite the %s under a new name", keptMax, next.Kind)
+	}
+	return claim(ctx, tx, w, canonical, p.ID, next.Kept)
+}
+
+// keepMetadataPlace stages the claim on the directory in which a pointer's metadata
+// files are now written, if it lies outside of the pointer's places. A directory
+// that belongs to another, or that others write to as well, stays unclaimed: nothing
+// is ever deleted there.
+func keepMetadataPlace(ctx context.Context, tx *kernel.Tx, w Warehouse, id, previousFile string, next *pointerRecord) error {
+	directory, file := path.Split(next.MetadataLocation)
+	if before, _ := path.Split(previousFile); w.OverlapAllowed || before == directory {
+		return nil
+	}
+	canonical, err := w.Scope().Canonical(next.MetadataLocation)
+	if err != nil {
+		return fromLocation("place for metadata files", err)
+	}
+	canonical = strings.TrimSuffix(canonical, "/"+file)
+	if slices.ContainsFunc(next.places(w), func(own string) bool { return blob.Within(canonical, own) }) || len(next.Kept) >= keptMax {
+		return nil
+	}
+	switch err := claim(ctx, tx, w, canonical, id, next.claims()); {
+	case err == nil:
+		next.Kept = append(slices.Clone(next.Kept), canonical)
+		return nil
+	case errors.Is(err, errOverlap):
+		return nil
+	default:
+		return err
+	}
+}
+
+// checkAbove refuses a place at or below the location of a table other than the
+// one with pointerID. The index must be open.
+func checkAbove(ctx context.Context, tx *kernel.Tx, canonical, pointerID string) error {
+	owner, err := ownerOf(ctx, tx, canonical, pointerID)
+	if err != nil || owner == (placeOwner{}) {
+		return err
+	}
+	return overlap(ctx, tx, canonical, placeRecord{Warehouses: []string{owner.warehouse}, Pointer: owner.pointer})
+}
+
+// placeOwner is the table or view, alive or being purged, that a place belongs to.
+type placeOwner struct{ warehouse, pointer string }
+
+// ownerOf finds the owner of a normalised location, if it is another than the
+// pointer `except`. The zero owner is nobody.
+func ownerOf(ctx context.Context, tx *kernel.Tx, canonical, except string) (placeOwner, error) {
+	for _, above := range append(blob.Ancestors(canonical), canonical) {
+		other, err := read[placeRecord](ctx, tx.Peek, key.ForLocation(above))
+		if err != nil {
+			return placeOwner{}, err
+		}
+		if other.Exists() && other.Value.Pointer != except {
+			return placeOwner{other.Value.Warehouses[0], other.Value.Pointer}, nil
+		}
+		owner, err := serverChosen(ctx, tx, above)
+		if err != nil || owner.pointer != "" && owner.pointer != except {
+			return owner, err
+		}
+	}
+	return placeOwner{}, nil
+}
+
+// serverChosen finds the owner of a location that the server chose, which shows by
+// the uuid it ends with.
+func serverChosen(ctx context.Context, tx *kernel.Tx, location string) (placeOwner, error) {
+	slash := strings.LastIndexByte(location, '/')
+	if len(location)-slash-1 <= 36 {
+		return placeOwner{}, nil
+	}
+	id := location[len(location)-36:]
+	if uuid.Validate(id) != nil {
+		return placeOwner{}, nil
+	}
+	area, err := read[placeRecord](ctx, tx.Peek, key.ForArea(location[:slash]))
+	if err != nil || !area.Exists() {
+		return placeOwner{}, err
 	}
 	for _, warehouse := range area.Value.Warehouses {
 		p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(warehouse, id))
 		if err != nil {
-			return err
+			return placeOwner{}, err
 		}
 		dying, err := tx.Peek(ctx, key.ForDying(warehouse, id))
 		if err != nil {
-			return err
+			return placeOwner{}, err
 		}
 		if p.Exists() && p.Value.Claim == "" || dying.Exists() {
-			return overlap(ctx, tx, canonical, placeRecord{Warehouses: []string{warehouse}, Pointer: id})
+			return placeOwner{warehouse, id}, nil
 		}
 	}
-	return nil
+	return placeOwner{}, nil
 }
 
 // overlap says what is in the way: an area, a live table, or one that is being purged.
 func overlap(ctx context.Context, tx *kernel.Tx, location string, other placeRecord) error {
 	warehouses := strings.Join(other.Warehouses, ", ")
 	if other.Pointer == "" {
-		return refuse(ErrInvalid, "Location %s overlaps the locations of the tables of a namespace in warehouse %s: choose one that is neither above nor below it, or none at all",
+		return refuse(errOverlap, "Location %s overlaps the locations of the tables of a namespace in warehouse %s: choose one that is neither above nor below it, or none at all",
 			location, warehouses)
 	}
 	for _, warehouse := range other.Warehouses {
@@ -161,23 +275,25 @@ func overlap(ctx context.Context, tx *kernel.Tx, location string, other placeRec
 			return err
 		}
 		if dying.Exists() {
-			return refuse(ErrInvalid, "Location %s is that of a table which is being purged: try again once its files are deleted", location)
+			return refuse(errOverlap, "Location %s is that of a table which is being purged: try again once its files are deleted", location)
 		}
 	}
-	return refuse(ErrInvalid, "Location %s overlaps the location of another table in warehouse %s: choose one that is neither above nor below it, or none at all",
+	return refuse(errOverlap, "Location %s overlaps the location of another table in warehouse %s: choose one that is neither above nor below it, or none at all",
 		location, warehouses)
 }
 
-// release stages the end of a table's claim.
-func release(ctx context.Context, tx *kernel.Tx, canonical, pointerID string) error {
-	c, err := tx.Get(ctx, key.ForLocation(canonical))
-	if err != nil {
-		return err
+// release stages the end of a pointer's claims.
+func release(ctx context.Context, tx *kernel.Tx, claims []string, pointerID string) error {
+	for _, canonical := range claims {
+		c, err := tx.Get(ctx, key.ForLocation(canonical))
+		if err != nil {
+			return err
+		}
+		if c.ID != pointerID {
+			return fmt.Errorf("catalog: the claim on %s is not that of pointer %s", canonical, pointerID)
+		}
+		tx.Delete(c.Key)
 	}
-	if c.ID != pointerID {
-		return fmt.Errorf("catalog: the claim on %s is not that of table pointer %s", canonical, pointerID)
-	}
-	tx.Delete(c.Key)
 	return nil
 }
 

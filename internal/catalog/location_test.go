@@ -3,22 +3,17 @@ package catalog_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/landfast/landfast/internal/blob"
-	bloblocal "github.com/landfast/landfast/internal/blob/local"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/kernel/kerneltest"
 	"github.com/landfast/landfast/internal/key"
-	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/lock/locktest"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 // tableLocation is where the table of a metadata file in the usual place lies.
@@ -63,7 +58,7 @@ func TestPurgeSparesWhatAnotherTableNames(t *testing.T) {
 		if !registered {
 			s.refused(b, catalog.ErrInvalid, "being purged")
 		}
-		if err := catalog.Reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
+		if err := reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
 			t.Fatal(err)
 		}
 		if registered {
@@ -88,7 +83,7 @@ func TestPurgeWhereLocationsOverlap(t *testing.T) {
 	drop := dropTable("ns.a", true)
 	drop.Request.Warehouse = "lax"
 	s.must(drop)
-	if err := catalog.Reclaim(t.Context(), s.runner, s.files, "lax", drop.Result.DyingID); err != nil {
+	if err := reclaim(t.Context(), s.runner, s.files, "lax", drop.Result.DyingID); err != nil {
 		t.Fatal(err)
 	}
 	load := loadTable("ns.b")
@@ -141,7 +136,7 @@ func TestRegisterRacesReclaim(t *testing.T) {
 		drop := dropTable("ns.a", true)
 		s.must(drop)
 		reclaim := func() {
-			if err := catalog.Reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
+			if err := reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
 				t.Error(err)
 			}
 		}
@@ -198,46 +193,4 @@ func TestWarehouseMadeAgainMeanwhile(t *testing.T) {
 	if !errors.Is(err, catalog.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
-}
-
-// A list of dying files that names what is no file still comes to its end.
-func TestReclaimGoesPastWhatIsNoFile(t *testing.T) {
-	dir := t.TempDir()
-	files := bloblocal.New()
-	root, err := files.Resolve("file://" + dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.Mark(t.Context(), root, "main-id"); err != nil {
-		t.Fatal(err)
-	}
-	k := kernel.New(kernel.Options{Store: mem.New(), Files: files, Queue: local.New(local.Options{})})
-	must := func(op kernel.Operation) {
-		t.Helper()
-		if err := k.Do(t.Context(), op); err != nil {
-			t.Fatalf("%s: %v", op.Plan().Op, err)
-		}
-	}
-	must(&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: root}})
-	must(createNamespace("ns"))
-	a := createTableAt("ns.a", "file://"+dir+"/own")
-	must(a)
-	commit := setProperty("ns.a", "k", "v")
-	must(commit)
-	first := strings.TrimPrefix(a.Result.MetadataLocation, "file://")
-	if err := os.Remove(first); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(first, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	drop := dropTable("ns.a", true)
-	must(drop)
-	if err := catalog.ReclaimAll(t.Context(), k, files, "main"); err != nil {
-		t.Error(err)
-	}
-	if left, err := filepath.Glob(filepath.Dir(first) + "/0*"); err != nil || len(left) != 1 || left[0] != first {
-		t.Errorf("left: %v, %v", left, err)
-	}
-	must(createTableAt("ns.c", "file://"+dir+"/own"))
 }

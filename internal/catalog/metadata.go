@@ -22,21 +22,41 @@ func checkMounted(ctx context.Context, tx *kernel.Tx, w Warehouse) error {
 	return nil
 }
 
+// document is the metadata of a table or of a view.
+type document interface {
+	JSON() []byte
+	Location() string
+	// Verify reads what parsing has left unread: it is for files from elsewhere.
+	Verify() error
+}
+
 // tableMetadata reads the metadata of a table, and says what to do where that cannot be.
 func tableMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, location string) (*tablemeta.Metadata, error) {
-	m, err := readMetadata(ctx, tx, w, location)
+	m, err := readMetadata(ctx, tx, w, location, tablemeta.Parse)
+	return m, withRemedy(err, KindTable, t)
+}
+
+// viewMetadata is tableMetadata of a view.
+func viewMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, v Ident, location string) (*tablemeta.View, error) {
+	m, err := readMetadata(ctx, tx, w, location, tablemeta.ParseView)
+	return m, withRemedy(err, KindView, v)
+}
+
+// withRemedy says what to do about a metadata file that a pointer names and that is
+// missing or damaged; other errors pass.
+func withRemedy(err error, kind Kind, t Ident) error {
 	var refusal *Error
 	if errors.As(err, &refusal) && (errors.Is(err, ErrMissingFile) || errors.Is(err, ErrDamaged)) {
-		return nil, refuse(refusal.Kind, "%s; restore this file of table %s from a copy, or drop the table and register an older metadata file",
-			refusal.Message, t)
+		return refuse(refusal.Kind, "%s; restore this file of %s %s from a copy, or drop the %s and register an older metadata file",
+			refusal.Message, kind, t, kind)
 	}
-	return m, err
+	return err
 }
 
 // readMetadata reads and parses a metadata file.
-func readMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, location string) (*tablemeta.Metadata, error) {
+func readMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, location string, parse func([]byte) (D, error)) (none D, err error) {
 	if err := checkMounted(ctx, tx, w); err != nil {
-		return nil, err // a file that is not there says nothing where no file is
+		return none, err // a file that is not there says nothing where no file is
 	}
 	damaged := func(err error) error {
 		return refuse(ErrDamaged, "The metadata file %s cannot be used: %v", location, err)
@@ -45,43 +65,55 @@ func readMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, location stri
 	var bad *blob.LocationError
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return nil, refuse(ErrMissingFile, "Failed to open input stream for file: %s", location)
+		return none, refuse(ErrMissingFile, "Failed to open input stream for file: %s", location)
 	case errors.Is(err, blob.ErrTooLarge):
-		return nil, damaged(errTooLarge)
+		return none, damaged(errTooLarge)
 	case errors.Is(err, blob.ErrNotRegular), errors.Is(err, blob.ErrOutside), errors.As(err, &bad):
-		return nil, damaged(err)
+		return none, damaged(err)
 	case err != nil:
-		return nil, fmt.Errorf("read metadata: %w", err)
+		return none, fmt.Errorf("read metadata: %w", err)
 	}
 	json, err := tablemeta.Decode(data, metadataBytesMax)
 	if errors.Is(err, tablemeta.ErrTooLarge) {
-		return nil, damaged(errTooLarge)
+		return none, damaged(errTooLarge)
 	}
 	if err != nil {
-		return nil, damaged(err)
+		return none, damaged(err)
 	}
-	m, err := tablemeta.Parse(json)
+	m, err := parse(json)
 	if err != nil {
-		return nil, damaged(err)
+		return none, damaged(err)
 	}
 	return m, nil
 }
 
 var errTooLarge = fmt.Errorf("it has more than %d MiB", metadataBytesMax>>20)
 
-// writeMetadata stages the next metadata file of a table and returns its location.
-func writeMetadata(tx *kernel.Tx, w Warehouse, m *tablemeta.Metadata, previous string) (string, error) {
-	location := tablemeta.FileName(m, previous, tx.NewID())
-	if _, err := w.Scope().Canonical(location); err != nil {
-		return "", fromLocation("place for metadata files", err)
-	}
+// writeTable stages the next metadata file of a table and returns its location.
+func writeTable(tx *kernel.Tx, w Warehouse, m *tablemeta.Metadata, previous string) (string, error) {
 	data, err := tablemeta.Encode(m)
 	if err != nil {
 		return "", fromMetadata(err)
 	}
-	if len(m.JSON()) > metadataBytesMax {
-		return "", refuse(ErrInvalid, "The table's metadata would have %d bytes; at most %d are allowed: expire snapshots first", len(m.JSON()), metadataBytesMax)
+	return writeFile(tx, w, tablemeta.FileName(m, previous, tx.NewID()), data, m)
+}
+
+// writeView stages the next metadata file of a view and returns its location.
+func writeView(tx *kernel.Tx, w Warehouse, v *tablemeta.View, previous string) (string, error) {
+	data, err := tablemeta.EncodeView(v)
+	if err != nil {
+		return "", fromMetadata(err)
 	}
-	tx.File(kernel.File{Scope: w.Scope(), Location: location, Data: data})
+	return writeFile(tx, w, tablemeta.ViewFileName(v, previous, tx.NewID()), data, v)
+}
+
+func writeFile(tx *kernel.Tx, w Warehouse, location string, data []byte, d document) (string, error) {
+	if _, err := w.Scope().Canonical(location); err != nil {
+		return "", fromLocation("place for metadata files", err)
+	}
+	if len(d.JSON()) > metadataBytesMax {
+		return "", refuse(ErrInvalid, "The metadata would have %d bytes; at most %d are allowed: expire snapshots first", len(d.JSON()), metadataBytesMax)
+	}
+	tx.File(kernel.File{Warehouse: w.Name, Scope: w.Scope(), Location: location, Data: data})
 	return location, nil
 }

@@ -56,11 +56,11 @@ func checkNamespace(levels []string) error {
 	return nil
 }
 
-func checkIdent(t Ident) error {
+func checkIdent(kind Kind, t Ident) error {
 	if err := checkNamespace(t.Namespace); err != nil {
 		return err
 	}
-	return checkName("table name", t.Name)
+	return checkName(string(kind)+" name", t.Name)
 }
 
 var (

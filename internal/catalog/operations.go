@@ -22,6 +22,23 @@ var Operations = kernel.Registry{
 	"register-table":              func() kernel.Operation { return new(RegisterTable) },
 	"drop-table":                  func() kernel.Operation { return new(DropTable) },
 	"rename-table":                func() kernel.Operation { return new(RenameTable) },
+	"unregister-table":            func() kernel.Operation { return new(UnregisterTable) },
+	"commit-transaction":          func() kernel.Operation { return new(CommitTransaction) },
+	"create-view":                 func() kernel.Operation { return new(CreateView) },
+	"load-view":                   func() kernel.Operation { return new(LoadView) },
+	"view-exists":                 func() kernel.Operation { return new(ViewExists) },
+	"list-views":                  func() kernel.Operation { return new(ListViews) },
+	"replace-view":                func() kernel.Operation { return new(ReplaceView) },
+	"register-view":               func() kernel.Operation { return new(RegisterView) },
+	"drop-view":                   func() kernel.Operation { return new(DropView) },
+	"rename-view":                 func() kernel.Operation { return new(RenameView) },
+	"find-expired":                func() kernel.Operation { return new(FindExpired) },
+	"forget-expired":              func() kernel.Operation { return new(ForgetExpired) },
 	"find-dying":                  func() kernel.Operation { return new(FindDying) },
 	"end-dying":                   func() kernel.Operation { return new(EndDying) },
+	"find-tables":                 func() kernel.Operation { return new(FindTables) },
+	"give-up":                     func() kernel.Operation { return new(GiveUp) },
 }
+
+// Once holds another operation, which it decodes by the registry.
+func init() { Operations["once"] = func() kernel.Operation { return new(Once) } }

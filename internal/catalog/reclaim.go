@@ -3,32 +3,69 @@ package catalog
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/tablemeta"
 )
 
-// FindDying reads a list of dying files, or finds the lists that are left.
+// A file is deleted only after a durable batch has named it as dying, in one of
+// two ways. The drop that purges a table leaves a list with the table's metadata
+// file, and all that is reachable from it in the table's places; until the list ends,
+// the places are taken. Single metadata files, of a table that lives or of a decision
+// that lost, are marked each by itself, and whoever would make a pointer name a
+// marked file is refused. Package reclaim deletes what the lists name.
+
+// dyingRecord is the value of a list of dying files.
+type dyingRecord struct {
+	Metadata string   `json:"metadata,omitempty"`
+	Kind     Kind     `json:"kind,omitempty"`
+	Places   []string `json:"places,omitempty"`
+	Claims   []string `json:"claims,omitempty"` // of the table that was dropped; they end with the list
+	Files    []string `json:"files,omitempty"`
+	Marks    []string `json:"marks,omitempty"` // Files, normalised: each bears a mark, which ends with the list
+	AtMillis int64    `json:"at-ms"`
+	Grace    bool     `json:"grace,omitempty"`
+}
+
+// Dying is a list of files that a durable batch has given up.
+type Dying struct {
+	ID string `json:"id"`
+	// Metadata is the metadata file of a purged table. What is reachable from it goes,
+	// and last the file itself. Empty: only Files go.
+	Metadata string `json:"metadata,omitempty"`
+	Kind     Kind   `json:"kind,omitempty"` // of Metadata
+	// Places are normalised locations: what is reachable goes only if it lies there.
+	Places []string `json:"places,omitempty"`
+	// Files are metadata files that go as they are.
+	Files    []string `json:"files,omitempty"`
+	AtMillis int64    `json:"at-ms"` // when they were given up
+	// Grace says that a client may still be reading: they are deleted only some time after AtMillis.
+	Grace bool `json:"grace,omitempty"`
+}
+
+// FindDying reads a list of dying files, or a page of the lists that there are.
 type FindDying struct {
 	Request FindDyingRequest `json:"request"`
 	Result  FindDyingResult  `json:"result"`
 }
 
-// FindDyingRequest names a list; without an id, it asks for a page of those there are.
+// FindDyingRequest names a list; without an id, it asks for a page of all.
 type FindDyingRequest struct {
 	Warehouse string `json:"warehouse"`
 	ID        string `json:"id,omitempty"`
 	Page      Page   `json:"page,omitzero"`
 }
 
-// FindDyingResult is the list, or the ids of lists.
+// FindDyingResult is the lists. One that was asked for by its id and has ended is
+// not there.
 type FindDyingResult struct {
-	IDs       []string   `json:"ids,omitempty"`
+	Lists     []Dying    `json:"lists,omitempty"`
 	NextToken string     `json:"next-token,omitempty"` // empty: there are no more
-	Files     []string   `json:"files,omitempty"`
 	Scope     blob.Scope `json:"scope,omitempty"`
 }
 
@@ -43,30 +80,42 @@ func (op *FindDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return err
 	}
 	op.Result.Scope = w.Value.Scope()
+	add := func(id string, d dyingRecord) {
+		op.Result.Lists = append(op.Result.Lists, Dying{
+			ID: id, Metadata: d.Metadata, Kind: d.Kind, Places: d.Places, Files: d.Files, AtMillis: d.AtMillis, Grace: d.Grace,
+		})
+	}
 	if op.Request.ID != "" {
 		d, err := read[dyingRecord](ctx, tx.Get, key.ForDying(w.Value.Name, op.Request.ID))
-		op.Result.Files = d.Value.Files
+		if err == nil && d.Exists() {
+			add(d.ID, d.Value)
+		}
 		return err
 	}
 	records, next, err := listPage(ctx, tx, key.DyingIn(w.Value.Name), op.Request.Page)
 	for _, r := range records {
-		op.Result.IDs = append(op.Result.IDs, r.Key.Name())
+		d, err := decode[dyingRecord](r)
+		if err != nil {
+			return err
+		}
+		add(r.ID, d)
 	}
 	op.Result.NextToken = next
 	return err
 }
 
-// EndDying forgets a list of dying files: all of them are gone. It writes the
-// guard of the location index, so that who registers a file learns of it.
+// EndDying forgets lists of dying files: all of them are gone. Where a table was
+// purged it writes the guard of the location index, so that who registers a file
+// learns of it.
 type EndDying struct {
 	Request EndDyingRequest `json:"request"`
 	Result  struct{}        `json:"result"`
 }
 
-// EndDyingRequest names the list.
+// EndDyingRequest names the lists. One that has ended is no error.
 type EndDyingRequest struct {
-	Warehouse string `json:"warehouse"`
-	ID        string `json:"id"`
+	Warehouse string   `json:"warehouse"`
+	IDs       []string `json:"ids"`
 }
 
 // Plan implements kernel.Operation.
@@ -76,72 +125,263 @@ func (op *EndDying) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *EndDying) Decide(ctx context.Context, tx *kernel.Tx) error {
-	d, err := read[dyingRecord](ctx, tx.Get, key.ForDying(op.Request.Warehouse, op.Request.ID))
-	if err != nil || !d.Exists() {
-		return err
-	}
-	tx.Delete(d.Key)
-	if err := openIndex(ctx, tx); err != nil {
-		return err
-	}
-	if d.Value.Claim == "" {
-		return nil
-	}
-	return release(ctx, tx, d.Value.Claim, d.ID)
-}
-
-// Deleter deletes a file; one that is gone is no error.
-type Deleter interface {
-	Delete(ctx context.Context, scope blob.Scope, location string) error
-}
-
-// Reclaim deletes the files of one list of dying files and forgets the list. It
-// may be repeated, and run by several at once. It goes on past a file that cannot
-// be deleted now; the first such error is returned, and the list stays for the next
-// attempt. What is no file of ours (a directory, a link that leads elsewhere) is left.
-func Reclaim(ctx context.Context, run kernel.Runner, files Deleter, warehouse, id string) error {
-	fail := func(err error) error { return fmt.Errorf("reclaim %s in %s: %w", id, warehouse, err) }
-	find := &FindDying{Request: FindDyingRequest{Warehouse: warehouse, ID: id}}
-	if err := run.Do(ctx, find); err != nil {
-		return fail(err)
-	}
-	var first error
-	for _, f := range find.Result.Files {
-		var notOurs *blob.LocationError
-		err := files.Delete(ctx, find.Result.Scope, f)
-		if err != nil && !errors.As(err, &notOurs) && !errors.Is(err, blob.ErrNotRegular) && first == nil {
-			first = err
+	for _, id := range op.Request.IDs {
+		d, err := read[dyingRecord](ctx, tx.Peek, key.ForDying(op.Request.Warehouse, id))
+		if err != nil {
+			return err
 		}
-	}
-	if first != nil {
-		return fail(first)
-	}
-	if err := run.Do(ctx, &EndDying{Request: EndDyingRequest{Warehouse: warehouse, ID: id}}); err != nil {
-		return fail(err)
+		if !d.Exists() {
+			continue
+		}
+		tx.Keep(d.Record)
+		tx.Delete(d.Key)
+		for _, canonical := range d.Value.Marks {
+			// A mark ends only with its list, whose record is a condition: it is there.
+			mark, err := tx.Peek(ctx, key.ForDyingFile(canonical))
+			if err != nil {
+				return err
+			}
+			if mark.ID != d.ID {
+				return kernel.ErrAgain
+			}
+			tx.Keep(mark)
+			tx.Delete(mark.Key)
+		}
+		if d.Value.Metadata == "" {
+			continue
+		}
+		if err := openIndex(ctx, tx); err != nil {
+			return err
+		}
+		if err := release(ctx, tx, d.Value.Claims, d.ID); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// reclaimPage is how many lists ReclaimAll reads at a time: a list may be long.
-const reclaimPage = 10
+// FindTables reads a page of the pointers of a warehouse, of tables and views, in
+// no order that means anything.
+type FindTables struct {
+	Request FindTablesRequest `json:"request"`
+	Result  FindTablesResult  `json:"result"`
+}
 
-// ReclaimAll reclaims what is left in a warehouse, as after a restart. It goes on
-// past a list that fails, and returns the first error.
-func ReclaimAll(ctx context.Context, run kernel.Runner, files Deleter, warehouse string) error {
-	var first error
-	page := Page{Size: reclaimPage}
-	for {
-		find := &FindDying{Request: FindDyingRequest{Warehouse: warehouse, Page: page}}
-		if err := run.Do(ctx, find); err != nil {
+// FindTablesRequest names the warehouse.
+type FindTablesRequest struct {
+	Warehouse string `json:"warehouse"`
+	Page      Page   `json:"page,omitzero"`
+}
+
+// FindTablesResult is the pointers.
+type FindTablesResult struct {
+	Tables    []TablePointer `json:"tables,omitempty"`
+	NextToken string         `json:"next-token,omitempty"` // empty: there are no more
+	Scope     blob.Scope     `json:"scope,omitempty"`
+}
+
+// TablePointer is what the catalog knows of a table or a view.
+type TablePointer struct {
+	ID               string `json:"id"`
+	Kind             Kind   `json:"kind"`
+	Ident            Ident  `json:"ident"`
+	MetadataLocation string `json:"metadata-location"`
+	// Places are normalised locations that are its alone.
+	Places []string `json:"places,omitempty"`
+}
+
+// Plan implements kernel.Operation.
+func (op *FindTables) Plan() kernel.Plan { return kernel.Plan{Op: "find-tables"} }
+
+// Decide implements kernel.Operation.
+func (op *FindTables) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = FindTablesResult{}
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil {
+		return err
+	}
+	op.Result.Scope = w.Value.Scope()
+	records, next, err := listPage(ctx, tx, key.PointersIn(w.Value.Name), op.Request.Page)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		p, err := decode[pointerRecord](r)
+		if err != nil {
 			return err
 		}
-		for _, id := range find.Result.IDs {
-			if err := Reclaim(ctx, run, files, warehouse, id); err != nil && first == nil {
-				first = err
+		op.Result.Tables = append(op.Result.Tables, TablePointer{
+			ID: r.ID, Kind: p.Kind, Ident: p.Ident, MetadataLocation: p.MetadataLocation, Places: p.places(w.Value),
+		})
+	}
+	op.Result.NextToken = next
+	return nil
+}
+
+// GiveUp names metadata files as dying that no pointer reaches: files of decisions
+// that lost, and orphans. What a pointer reaches, what lies in nobody's place and what
+// is dying already is passed over.
+type GiveUp struct {
+	Request GiveUpRequest `json:"request"`
+	Result  GiveUpResult  `json:"result"`
+}
+
+// GiveUpRequest names the files: at most 100, of one table if the operation is to
+// touch few records.
+type GiveUpRequest struct {
+	Warehouse string   `json:"warehouse"`
+	Files     []string `json:"files"`
+}
+
+// GiveUpResult tells what was named.
+type GiveUpResult struct {
+	DyingID string   `json:"dying-id,omitempty"` // empty: nothing was
+	Files   []string `json:"files,omitempty"`
+}
+
+// Plan implements kernel.Operation.
+func (op *GiveUp) Plan() kernel.Plan {
+	return kernel.Plan{Op: "give-up", Locks: lock.NewSet(lock.W(key.LocationGuard()))}
+}
+
+// Decide implements kernel.Operation. It writes every pointer that it spares: a
+// commit which was decided before, and whose batch is still on its way with one of
+// the files, then fails.
+func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = GiveUpResult{}
+	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	if err != nil || w.Value.OverlapAllowed {
+		return err
+	}
+	if err := openIndex(ctx, tx); err != nil {
+		return err
+	}
+	reached := map[string]map[string]bool{} // by pointer, the canonical locations of its files
+	var files []string
+	for _, f := range op.Request.Files {
+		canonical, err := w.Value.Scope().Canonical(f)
+		if err != nil {
+			continue
+		}
+		owner, err := ownerOf(ctx, tx, canonical, "")
+		if err != nil {
+			return err
+		}
+		if owner == (placeOwner{}) || owner.warehouse != w.Value.Name {
+			continue
+		}
+		if reached[owner.pointer] == nil {
+			if reached[owner.pointer], err = op.spare(ctx, tx, w, owner.pointer); err != nil {
+				return err
 			}
 		}
-		if page.Token = find.Result.NextToken; page.Token == "" {
-			return first
+		if own := reached[owner.pointer]; len(own) > 0 && !own[canonical] {
+			files = append(files, f)
 		}
 	}
+	op.Result.DyingID, op.Result.Files, err = nameDying(ctx, tx, w, files)
+	return err
+}
+
+// spare writes a pointer and returns the metadata files that it reaches directly.
+// None means that it cannot be told: the pointer is gone, or its file is damaged.
+func (op *GiveUp) spare(ctx context.Context, tx *kernel.Tx, w found[Warehouse], id string) (map[string]bool, error) {
+	reached := map[string]bool{}
+	p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(w.Value.Name, id))
+	if err != nil || !p.Exists() {
+		return reached, err
+	}
+	tx.Keep(p.Record)
+	tx.Put(p.Key, p.ID, p.Record.Value)
+	names := []string{p.Value.MetadataLocation}
+	if p.Value.Kind == KindTable {
+		m, err := tableMetadata(ctx, tx, w.Value, p.Value.Ident, p.Value.MetadataLocation)
+		if errors.Is(err, ErrMissingFile) || errors.Is(err, ErrDamaged) {
+			return reached, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range m.MetadataLog() {
+			names = append(names, e.File)
+		}
+	}
+	for _, f := range names {
+		if c, err := w.Value.Scope().Canonical(f); err == nil {
+			reached[c] = true
+		}
+	}
+	return reached, nil
+}
+
+// dyingFilesMax bounds the marks of one batch. A commit that drops more from the log
+// of its table leaves the others where they are.
+const dyingFilesMax = 1000
+
+// deleteAfterCommit is the property that has metadata files deleted once they have
+// left the metadata log.
+const deleteAfterCommit = "write.metadata.delete-after-commit.enabled"
+
+// giveUpDropped names as dying the metadata files that a commit drops from the
+// table's log, if the table asks for it and they lie in its places.
+func giveUpDropped(ctx context.Context, tx *kernel.Tx, w found[Warehouse], p pointerRecord, base, next *tablemeta.Metadata) error {
+	if wanted, _ := next.Property(deleteAfterCommit); !strings.EqualFold(wanted, "true") {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, e := range next.MetadataLog() {
+		kept[e.File] = true
+	}
+	places := p.places(w.Value)
+	var files []string
+	for _, e := range base.MetadataLog() {
+		canonical, err := w.Value.Scope().Canonical(e.File)
+		own := func(place string) bool { return blob.Within(canonical, place) }
+		if err == nil && !kept[e.File] && slices.ContainsFunc(places, own) && len(files) < dyingFilesMax {
+			files = append(files, e.File)
+		}
+	}
+	_, _, err := nameDying(ctx, tx, w, files)
+	return err
+}
+
+// nameDying stages a list of dying files and the mark of each. A file that is
+// dying already is left to the list that names it.
+func nameDying(ctx context.Context, tx *kernel.Tx, w found[Warehouse], files []string) (id string, named []string, err error) {
+	d := dyingRecord{AtMillis: tx.Now().UnixMilli(), Grace: true}
+	for _, f := range files {
+		canonical, err := w.Value.Scope().Canonical(f)
+		if err != nil {
+			return "", nil, err
+		}
+		mark, err := tx.Peek(ctx, key.ForDyingFile(canonical))
+		if err != nil {
+			return "", nil, err
+		}
+		if !mark.Exists() && !slices.Contains(d.Marks, canonical) {
+			d.Files, d.Marks = append(d.Files, f), append(d.Marks, canonical)
+		}
+	}
+	if len(d.Files) == 0 {
+		return "", nil, nil
+	}
+	id = tx.NewID()
+	for _, canonical := range d.Marks {
+		tx.Create(key.ForDyingFile(canonical), id, encode(struct{}{}))
+	}
+	// Who registers a file has the condition that nothing marks it, and writes the guard.
+	tx.RequireLive(key.LocationGuard(), guardID)
+	tx.RequireLive(w.Key, w.ID)
+	tx.Create(key.ForDying(w.Value.Name, id), id, encode(d))
+	return id, d.Files, nil
+}
+
+// refuseDying refuses a file that is marked as dying, and adds the condition that it
+// is not. The index must be open.
+func refuseDying(ctx context.Context, tx *kernel.Tx, canonical, location string) error {
+	mark, err := tx.RequireEmpty(ctx, key.LocationGuard(), key.DyingFile(canonical))
+	if err == nil && mark.Exists() {
+		return refuse(ErrMissingFile, "Failed to open input stream for file: %s (it has been given up, and is being deleted)", location)
+	}
+	return err
 }

@@ -19,6 +19,14 @@ const (
 	KindView  Kind = "view"
 )
 
+// title is the kind at the beginning of a sentence.
+func (k Kind) title() string {
+	if k == KindView {
+		return "View"
+	}
+	return "Table"
+}
+
 // namespaceRecord is the value of a namespace's record. Its incarnation is the namespace's id.
 type namespaceRecord struct {
 	Levels     []string          `json:"levels"`
@@ -48,6 +56,32 @@ type pointerRecord struct {
 	// Claim is the normalised location in the location index; empty when the
 	// server chose the location, or the warehouse opted out.
 	Claim string `json:"claim,omitempty"`
+	// Kept are further claims, which last as long as the pointer: where it lay before
+	// its location was changed, for files of it are there still, and where its
+	// metadata files are written if that is elsewhere and was nobody's.
+	Kept []string `json:"kept,omitempty"`
+}
+
+// claims are the pointer's records in the location index.
+func (p pointerRecord) claims() []string {
+	if p.Claim == "" {
+		return p.Kept
+	}
+	return append([]string{p.Claim}, p.Kept...)
+}
+
+// places are the normalised locations that are the pointer's alone: no other
+// pointer comes to lie there, or to name a file there, while this one lives. There are
+// none where locations may overlap.
+func (p pointerRecord) places(w Warehouse) []string {
+	if w.OverlapAllowed {
+		return nil
+	}
+	own, err := w.Scope().Canonical(p.Location)
+	if p.Claim != "" || err != nil {
+		return p.claims()
+	}
+	return append([]string{own}, p.Kept...)
 }
 
 // placeRecord is the value of a claim or an area in the location index.
@@ -128,19 +162,19 @@ func readNamespace(ctx context.Context, get reader, w found[Warehouse], levels [
 	return n, nil
 }
 
-// readTable finds the pointer that a table's name is bound to, with a condition
-// on the pointer alone: the name only leads to it, and the pointer tells the
-// warehouse. It refuses a name that is free or bound to a view.
-func readTable(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Ident) (found[pointerRecord], error) {
-	if err := checkIdent(t); err != nil {
+// readPointer finds the pointer that a name of this kind is bound to, with a
+// condition on the pointer alone: the name only leads to it, and the pointer tells
+// the warehouse. It refuses a name that is free or bound to the other kind.
+func readPointer(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Kind, t Ident) (found[pointerRecord], error) {
+	if err := checkIdent(kind, t); err != nil {
 		return found[pointerRecord]{}, err
 	}
 	name, err := read[nameRecord](ctx, tx.Peek, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
 	if err != nil {
 		return found[pointerRecord]{}, err
 	}
-	if !name.Exists() || name.Value.Kind != KindTable {
-		return found[pointerRecord]{}, noSuchTable(t)
+	if !name.Exists() || name.Value.Kind != kind {
+		return found[pointerRecord]{}, noSuch(kind, t)
 	}
 	p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(w.Value.Name, name.ID))
 	if err != nil {
@@ -153,10 +187,24 @@ func readTable(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Ident) 
 	return p, nil
 }
 
-// nameTaken refuses a name that is bound already, in the reference's words.
-func nameTaken(kind Kind, t Ident) *Error {
-	if kind == KindView {
-		return refuse(ErrAlreadyExists, "View with same name already exists: %s", t)
+// find reads the warehouse and the pointer that a request names.
+func find(ctx context.Context, tx *kernel.Tx, warehouse string, kind Kind, t Ident) (found[Warehouse], found[pointerRecord], error) {
+	w, err := readWarehouse(ctx, tx.Peek, warehouse)
+	if err != nil {
+		return w, found[pointerRecord]{}, err
+	}
+	p, err := readPointer(ctx, tx, w, kind, t)
+	return w, p, err
+}
+
+// nameTaken refuses to make something of one kind under a name that is bound to
+// something already, in the reference's words.
+func nameTaken(wanted, there Kind, t Ident) *Error {
+	switch {
+	case wanted != there:
+		return refuse(ErrAlreadyExists, "%s with same name already exists: %s", there.title(), t)
+	case there == KindView:
+		return refuse(ErrAlreadyExists, "View already exists: %s", t)
 	}
 	return refuse(errTableExists, "Table already exists: %s", t)
 }

@@ -195,3 +195,66 @@ func stagedCreate(dotted, location string) *catalog.CommitTable {
 		{"action":"set-default-sort-order","sort-order-id":-1},
 		{"action":"set-location","location":%q}]`, idSchema, location))
 }
+
+func view(dotted string) catalog.ViewRequest {
+	return catalog.ViewRequest{Warehouse: "main", View: ident(dotted)}
+}
+
+// viewVersion is the first version of every view here.
+const viewVersion = `{"version-id":1,"timestamp-ms":1700000000000,"schema-id":0,"summary":{"engine-name":"test"},
+	"default-namespace":["ns"],"representations":[{"type":"sql","sql":"select 1 id","dialect":"spark"}]}`
+
+func createView(dotted string) *catalog.CreateView {
+	return &catalog.CreateView{Request: catalog.CreateViewRequest{
+		Warehouse: "main", View: ident(dotted), Schema: []byte(idSchema), Version: []byte(viewVersion),
+	}}
+}
+
+func createViewAt(dotted, location string) *catalog.CreateView {
+	op := createView(dotted)
+	op.Request.Location = location
+	return op
+}
+
+func replaceView(dotted, requirements, updates string) *catalog.ReplaceView {
+	return &catalog.ReplaceView{Request: catalog.ReplaceViewRequest{
+		Warehouse: "main", View: ident(dotted), Requirements: []byte(requirements), Updates: []byte(updates),
+	}}
+}
+
+func renameView(from, to string) *catalog.RenameView {
+	return &catalog.RenameView{Request: catalog.RenameTableRequest{Warehouse: "main", Source: ident(from), Destination: ident(to)}}
+}
+
+func registerView(dotted, file string) *catalog.RegisterView {
+	return &catalog.RegisterView{Request: catalog.RegisterViewRequest{Warehouse: "main", View: ident(dotted), MetadataLocation: file}}
+}
+
+// change is the commit of a table in a transaction.
+func change(dotted, requirements, updates string) catalog.TableCommit {
+	return catalog.TableCommit{Table: ident(dotted), Requirements: []byte(requirements), Updates: []byte(updates)}
+}
+
+// staged is the change that creates a table that was staged.
+func staged(dotted, location string) catalog.TableCommit {
+	commit := stagedCreate(dotted, location).Request
+	return catalog.TableCommit{Table: commit.Table, Requirements: commit.Requirements, Updates: commit.Updates}
+}
+
+func transaction(changes ...catalog.TableCommit) *catalog.CommitTransaction {
+	return &catalog.CommitTransaction{Request: catalog.CommitTransactionRequest{Warehouse: "main", Changes: changes}}
+}
+
+func giveUp(files ...string) *catalog.GiveUp {
+	return &catalog.GiveUp{Request: catalog.GiveUpRequest{Warehouse: "main", Files: files}}
+}
+
+// once makes an operation under an idempotency key that is remembered for a minute.
+// The hash of a request is the request itself.
+func once(k string, op catalog.Mutation) *catalog.Once {
+	hash, err := kernel.Encode(op)
+	if err != nil {
+		panic(err)
+	}
+	return &catalog.Once{Request: catalog.OnceRequest{Warehouse: "main", Key: k, Hash: hash, Lifetime: time.Minute}, Inner: op}
+}

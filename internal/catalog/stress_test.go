@@ -107,6 +107,15 @@ func stress(t *testing.T, queue lock.Locker, seed uint64) {
 		})
 	}
 	clients.Wait()
+	find := &catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}}
+	if err := run.Do(t.Context(), find); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range find.Result.Lists {
+		if err := reclaim(t.Context(), run, files, "main", list.ID); err != nil {
+			t.Error(err)
+		}
+	}
 	checkInvariants(t, db.Snapshot(), files.Locations(), blob.Scope{root})
 	if t.Failed() {
 		t.Fatalf("seed %d", seed)
@@ -132,7 +141,7 @@ func (c *client) step() {
 		return c.pick("file:///w/main/l1", "file:///w/main/l1/in", "file:/w/main/l2", "file:///w/main/a/z", "file:///w/main/a/c")
 	}
 	var op kernel.Operation
-	switch c.random.IntN(16) {
+	switch c.random.IntN(26) {
 	case 0:
 		op = createNamespace(c.namespace())
 	case 1:
@@ -170,6 +179,34 @@ func (c *client) step() {
 		}}
 	case 15:
 		op = loadTable(c.table())
+	case 16:
+		op = createView(c.table())
+	case 17:
+		op = createViewAt(c.table(), place())
+	case 18:
+		op = replaceView(c.table(), noAssert, fmt.Sprintf(`[{"action":"set-location","location":%q}]`, place()))
+	case 19:
+		op = renameView(c.table(), c.table())
+	case 20:
+		op = &catalog.DropView{Request: view(c.table())}
+	case 21:
+		op = &catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: "main", Table: ident(c.table())}}
+	case 22:
+		op = commitTable(c.table(), noAssert, fmt.Sprintf(`[{"action":"set-properties","updates":{
+			"write.metadata.previous-versions-max":"1","write.metadata.delete-after-commit.enabled":"true","write.metadata.path":%q}}]`,
+			c.pick(place(), "file:///w/main/shared")))
+	case 23:
+		both := fmt.Sprintf(`[{"action":"set-properties","updates":{"p":"%d"}}]`, c.random.IntN(1000))
+		op = transaction(change(c.table(), noAssert, both), staged(c.table(), place()), change(c.table(), noAssert, both))
+	case 24:
+		op = once(c.pick("k1", "k2"), createTable(c.table()))
+	case 25:
+		select {
+		case file := <-c.seen:
+			op = giveUp(file)
+		default:
+			return
+		}
 	}
 	err := c.run.Do(c.Context(), op)
 	c.look(op, err)
@@ -185,7 +222,7 @@ func (c *client) look(op kernel.Operation, err error) {
 	switch {
 	case errors.Is(err, catalog.ErrDamaged), errors.Is(err, catalog.ErrMissingFile) && !registers:
 		c.Errorf("%s: %v", op.Plan().Op, err)
-	case registers && again.Request.Overwrite && errors.Is(err, catalog.ErrAlreadyExists):
+	case registers && again.Request.Overwrite && errors.Is(err, catalog.ErrAlreadyExists) && !strings.HasPrefix(err.Error(), "View"):
 		c.Errorf("overwriting: %v", err)
 	case err != nil:
 		return
@@ -197,7 +234,7 @@ func (c *client) look(op kernel.Operation, err error) {
 		c.seen <- op.Result.MetadataLocation
 	case *catalog.DropTable:
 		if id := op.Result.DyingID; id != "" {
-			if err := catalog.Reclaim(c.Context(), c.run, c.files, "main", id); err != nil {
+			if err := reclaim(c.Context(), c.run, c.files, "main", id); err != nil {
 				c.Error(err)
 			}
 		}
@@ -218,6 +255,7 @@ func checkInvariants(t *testing.T, records []store.Record, files []string, scope
 			Location         string        `json:"location"`
 			MetadataLocation string        `json:"metadata-location"`
 			Claim            string        `json:"claim"`
+			Kept             []string      `json:"kept"`
 			Pointer          string        `json:"pointer"`
 			Levels           []string      `json:"levels"`
 		}
@@ -235,14 +273,18 @@ func checkInvariants(t *testing.T, records []store.Record, files []string, scope
 			}
 		case key.Dying:
 			t.Errorf("%v is left", r.Key)
+		case key.Once:
+			continue
 		case key.Location:
 			if v.Pointer == "" {
 				continue
 			}
 			var p struct {
-				Claim string `json:"claim"`
+				Claim string   `json:"claim"`
+				Kept  []string `json:"kept"`
 			}
-			if err := json.Unmarshal(at[key.ForPointer("main", v.Pointer)].Value, &p); err != nil || key.ForLocation(p.Claim) != r.Key {
+			err := json.Unmarshal(at[key.ForPointer("main", v.Pointer)].Value, &p)
+			if err != nil || !slices.ContainsFunc(append(p.Kept, p.Claim), func(c string) bool { return key.ForLocation(c) == r.Key }) {
 				t.Errorf("%v is claimed by nobody: %v", r.Key, err)
 			}
 		case key.Pointer:
@@ -261,6 +303,11 @@ func checkInvariants(t *testing.T, records []store.Record, files []string, scope
 			}
 			if v.Claim != "" && v.Claim != c {
 				t.Errorf("%v is at %s but claims %s", v.Ident, c, v.Claim)
+			}
+			for _, kept := range v.Kept {
+				if at[key.ForLocation(kept)].ID != r.ID {
+					t.Errorf("%v keeps %s, which it does not claim", v.Ident, kept)
+				}
 			}
 			locations = append(locations, c)
 		}

@@ -51,109 +51,130 @@ func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	var requirements []tablemeta.Requirement
-	badRequirements := parse("requirements", req.Requirements, &requirements)
-	p, err := readTable(ctx, tx, w, req.Table)
-	if errors.Is(err, ErrNoSuchTable) && badRequirements == nil && tablemeta.IsCreate(requirements) {
-		return op.create(ctx, tx, w, requirements)
-	}
+	c, err := openChange(ctx, tx, w, req.Table, req.Requirements)
 	if err != nil {
 		return err
 	}
-	if badRequirements != nil {
-		return badRequirements
-	}
-	var updates []tablemeta.Update
-	if err := parse("updates", req.Updates, &updates); err != nil {
+	if err := c.apply(ctx, tx, req.Requirements, req.Updates); err != nil {
 		return err
 	}
-	base, err := tableMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
+	op.Result, err = c.stage(ctx, tx)
+	return err
+}
+
+// tableChange is what commits make of one table: it is read once, changed by each
+// commit in turn, and staged once.
+type tableChange struct {
+	w     found[Warehouse]
+	table Ident
+
+	pointer found[pointerRecord]   // of a table that exists
+	n       found[namespaceRecord] // of a table that is created
+
+	id   string              // of the pointer
+	base *tablemeta.Metadata // as the table was; nil where it is created
+	now  *tablemeta.Metadata // as the commits so far make it; nil at first where it is created
+}
+
+// openChange reads the table that a commit names. A name that is free is
+// refused, unless the requirements say that the commit creates the table.
+func openChange(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Ident, requirements []byte) (*tableChange, error) {
+	c := &tableChange{w: w, table: t}
+	var err error
+	c.pointer, err = readPointer(ctx, tx, w, KindTable, t)
+	if errors.Is(err, ErrNoSuchTable) && CreatesTable(requirements) {
+		c.n, err = newName(ctx, tx, w, KindTable, t)
+		if errors.Is(err, errTableExists) {
+			return nil, kernel.ErrAgain // it was free a moment ago: now the requirement is what fails
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.id = tx.NewID()
+		return c, checkMounted(ctx, tx, w.Value)
+	}
 	if err != nil {
+		return nil, err
+	}
+	c.id = c.pointer.ID
+	return c, nil
+}
+
+// apply changes the table by one commit.
+func (c *tableChange) apply(ctx context.Context, tx *kernel.Tx, requirements, updates []byte) error {
+	var required []tablemeta.Requirement
+	if err := parse("requirements", requirements, &required); err != nil {
 		return err
 	}
-	if err := tablemeta.Check(base, requirements); err != nil {
-		return fromMetadata(err)
+	var changes []tablemeta.Update
+	if err := parse("updates", updates, &changes); err != nil {
+		return err
 	}
-	m, changed, err := tablemeta.Commit(tablemeta.Change{
-		Base: base, BaseFile: p.Value.MetadataLocation, Updates: updates, UUID: p.ID, Now: tx.Now(),
-	})
-	if err != nil {
-		return fromMetadata(err)
-	}
-	if !changed {
-		op.Result = TableState{p.Value.MetadataLocation, base.JSON(), etag(p.Value.MetadataLocation, SnapshotsAll)}
-		return nil
-	}
-	next := p.Value
-	if m.Location() != p.Value.Location {
-		if next.Claim, err = move(ctx, tx, w.Value, p, m.Location()); err != nil {
+	change := tablemeta.Change{Updates: changes, UUID: c.id, Now: tx.Now()}
+	if c.pointer.Exists() && c.now == nil {
+		file := c.pointer.Value.MetadataLocation
+		m, err := tableMetadata(ctx, tx, c.w.Value, c.table, file)
+		if err != nil {
 			return err
 		}
-		next.Location = m.Location()
+		c.base, c.now, change.BaseFile = m, m, file
 	}
-	if next.MetadataLocation, err = writeMetadata(tx, w.Value, m, p.Value.MetadataLocation); err != nil {
-		return err
-	}
-	tx.Put(p.Key, p.ID, encode(next))
-	op.Result = TableState{next.MetadataLocation, m.JSON(), etag(next.MetadataLocation, SnapshotsAll)}
-	return nil
-}
-
-// create makes the table that was staged: all of it is in the updates.
-func (op *CommitTable) create(ctx context.Context, tx *kernel.Tx, w found[Warehouse], requirements []tablemeta.Requirement) error {
-	n, err := newTableName(ctx, tx, w, op.Request.Table)
-	if errors.Is(err, errTableExists) {
-		return kernel.ErrAgain // it was free a moment ago: now the requirement is what fails
-	}
-	if err != nil {
-		return err
-	}
-	if err := checkMounted(ctx, tx, w.Value); err != nil {
-		return err
-	}
-	if err := tablemeta.Check(nil, requirements); err != nil {
+	if err := tablemeta.Check(c.now, required); err != nil {
 		return fromMetadata(err)
 	}
-	var updates []tablemeta.Update
-	if err := parse("updates", op.Request.Updates, &updates); err != nil {
-		return err
-	}
-	id := tx.NewID()
-	m, _, err := tablemeta.Commit(tablemeta.Change{Updates: updates, UUID: id, Now: tx.Now()})
+	change.Base = c.now
+	next, _, err := tablemeta.Commit(change)
 	if err != nil {
 		return fromMetadata(err)
 	}
-	_, canonical, err := checkLocation(w.Value, "table location", m.Location())
-	if err != nil {
-		return err
-	}
-	file, err := bind(ctx, tx, w.Value, n, op.Request.Table, id, m, canonical)
-	if err != nil {
-		return err
-	}
-	op.Result = TableState{file, m.JSON(), etag(file, SnapshotsAll)}
+	c.now = next
 	return nil
 }
 
-// move stages the change of a table's location: the client chose the new one. It
-// returns the claim that the table then has.
-func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord], location string) (string, error) {
-	_, canonical, err := checkLocation(w, "table location", location)
-	if err != nil {
-		return "", err
+// stage stages what the commits have made of the table: nothing where they have
+// changed nothing.
+func (c *tableChange) stage(ctx context.Context, tx *kernel.Tx) (TableState, error) {
+	w := c.w.Value
+	if c.base == nil {
+		_, canonical, err := checkLocation(w, "table location", c.now.Location())
+		if err != nil {
+			return TableState{}, err
+		}
+		file, err := writeTable(tx, w, c.now, "")
+		if err != nil {
+			return TableState{}, err
+		}
+		return tableState(w, file, c.now, SnapshotsAll), bind(ctx, tx, w, c.n, c.id, KindTable, c.table, c.now, file, canonical, false)
 	}
-	if w.OverlapAllowed || canonical == p.Value.Claim {
-		return p.Value.Claim, nil
+	p, next := c.pointer, c.pointer.Value
+	if c.now == c.base {
+		return tableState(w, next.MetadataLocation, c.now, SnapshotsAll), nil
 	}
-	if err := claim(ctx, tx, w, canonical, p.ID, p.Value.Claim); err != nil {
-		return "", err
-	}
-	if p.Value.Claim != "" {
-		if err := release(ctx, tx, p.Value.Claim, p.ID); err != nil {
-			return "", err
+	if c.now.Location() != next.Location {
+		if err := move(ctx, tx, w, p, &next, c.now.Location()); err != nil {
+			return TableState{}, err
 		}
 	}
-	return canonical, nil
+	var err error
+	if next.MetadataLocation, err = writeTable(tx, w, c.now, p.Value.MetadataLocation); err != nil {
+		return TableState{}, err
+	}
+	if err := keepMetadataPlace(ctx, tx, w, p.ID, p.Value.MetadataLocation, &next); err != nil {
+		return TableState{}, err
+	}
+	if err := giveUpDropped(ctx, tx, c.w, p.Value, c.base, c.now); err != nil {
+		return TableState{}, err
+	}
+	tx.Put(p.Key, p.ID, encode(next))
+	return tableState(w, next.MetadataLocation, c.now, SnapshotsAll), nil
+}
+
+// CreatesTable tells a commit that creates a table, which was staged, from one
+// that changes a table, by its requirements.
+func CreatesTable(requirements []byte) bool {
+	var parsed []tablemeta.Requirement
+	err := rawjson.Unmarshal(requirements, &parsed)
+	return err == nil && tablemeta.IsCreate(parsed)
 }
 
 // parse decodes a part of the request that was not read before the table was found.

@@ -31,7 +31,8 @@ type CreateTableRequest struct {
 // Plan implements kernel.Operation.
 func (op *CreateTable) Plan() kernel.Plan {
 	locks := tableLocks(op.Request.Warehouse, op.Request.Table)
-	if op.Request.Location != "" && !op.Request.Stage {
+	_, elsewhere := op.Request.Properties[metadataPath]
+	if (op.Request.Location != "" || elsewhere) && !op.Request.Stage {
 		locks = locks.With(lock.W(key.LocationGuard()))
 	}
 	return kernel.Plan{
@@ -40,6 +41,9 @@ func (op *CreateTable) Plan() kernel.Plan {
 		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
 	}
 }
+
+// metadataPath is the property that has metadata files written to a place of their own.
+const metadataPath = "write.metadata.path"
 
 // tableLocks makes the changes of one table's name wait for each other. A table
 // whose namespace is being dropped does not wait: its condition on the namespace
@@ -60,7 +64,7 @@ func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	n, err := newTableName(ctx, tx, w, req.Table)
+	n, err := newName(ctx, tx, w, KindTable, req.Table)
 	if err != nil {
 		return err
 	}
@@ -82,21 +86,24 @@ func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return fromMetadata(err)
 	}
 	if req.Stage {
-		op.Result = TableState{Metadata: m.JSON()}
+		op.Result = TableState{Metadata: m.JSON(), Root: w.Value.Root.Public()}
 		return nil
 	}
-	file, err := bind(ctx, tx, w.Value, n, req.Table, id, m, canonical)
+	file, err := writeTable(tx, w.Value, m, "")
 	if err != nil {
 		return err
 	}
-	op.Result = TableState{MetadataLocation: file, Metadata: m.JSON(), ETag: etag(file, SnapshotsAll)}
+	if err := bind(ctx, tx, w.Value, n, id, KindTable, req.Table, m, file, canonical, false); err != nil {
+		return err
+	}
+	op.Result = tableState(w.Value, file, m, SnapshotsAll)
 	return nil
 }
 
-// newTableName refuses a name that is taken or whose namespace does not exist,
-// and adds the conditions that both stay as they are.
-func newTableName(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Ident) (found[namespaceRecord], error) {
-	if err := checkIdent(t); err != nil {
+// newName refuses a name that is taken or whose namespace does not exist, and
+// adds the conditions that both stay as they are.
+func newName(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Kind, t Ident) (found[namespaceRecord], error) {
+	if err := checkIdent(kind, t); err != nil {
 		return found[namespaceRecord]{}, err
 	}
 	n, err := readNamespace(ctx, tx.Peek, w, t.Namespace)
@@ -109,34 +116,31 @@ func newTableName(ctx context.Context, tx *kernel.Tx, w found[Warehouse], t Iden
 		return n, err
 	}
 	if there.Exists() {
-		return n, nameTaken(there.Value.Kind, t)
+		return n, nameTaken(kind, there.Value.Kind, t)
 	}
 	return n, nil
 }
 
-// bind stages a new table: its first metadata file, its name, its pointer and,
-// for a location that the client chose (canonical is not empty), its claim.
-func bind(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceRecord], t Ident, id string, m *tablemeta.Metadata, canonical string) (file string, err error) {
-	if w.OverlapAllowed {
-		canonical = ""
+// bind stages the records of something new whose metadata d is in the file: its
+// name, its pointer and its claims. canonical is the location that the client
+// chose, normalised; empty where the server chose it. A file that is registered was
+// written by somebody else, and the directory it lies in is not claimed.
+func bind(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, kind Kind, t Ident, d document, file, canonical string, registered bool) error {
+	p := pointerRecord{
+		Kind: kind, Ident: t, WarehouseID: w.ID, NamespaceID: n.ID, Location: d.Location(), MetadataLocation: file,
 	}
-	if canonical != "" {
-		if err := claim(ctx, tx, w, canonical, id, ""); err != nil {
-			return "", err
+	if canonical != "" && !w.OverlapAllowed {
+		if err := claim(ctx, tx, w, canonical, id, nil); err != nil {
+			return err
+		}
+		p.Claim = canonical
+	}
+	if !registered {
+		if err := keepMetadataPlace(ctx, tx, w, id, "", &p); err != nil {
+			return err
 		}
 	}
-	if file, err = writeMetadata(tx, w, m, ""); err != nil {
-		return "", err
-	}
-	bindName(tx, w, n, id, pointerRecord{
-		Kind: KindTable, Ident: t, Location: m.Location(), MetadataLocation: file, Claim: canonical,
-	})
-	return file, nil
-}
-
-// bindName stages the two records that bind a new name.
-func bindName(tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, p pointerRecord) {
-	p.WarehouseID, p.NamespaceID = w.ID, n.ID
-	tx.Create(key.ForTableName(w.Name, p.Ident.Namespace, p.Ident.Name), id, encode(nameRecord{Kind: p.Kind}))
+	tx.Create(key.ForTableName(w.Name, t.Namespace, t.Name), id, encode(nameRecord{Kind: kind}))
 	tx.Create(key.ForPointer(w.Name, id), id, encode(p))
+	return nil
 }

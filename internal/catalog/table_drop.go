@@ -2,16 +2,13 @@ package catalog
 
 import (
 	"context"
-	"errors"
 
-	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 )
 
 // DropTable unbinds a table's name and forgets the table. With Purge the batch
-// also names the table's metadata files as dying; who ran the operation then
-// deletes them (see Reclaim).
+// also names the table's files as dying: package reclaim then deletes them.
 type DropTable struct {
 	Request DropTableRequest `json:"request"`
 	Result  DropTableResult  `json:"result"`
@@ -29,13 +26,6 @@ type DropTableResult struct {
 	DyingID string `json:"dying-id,omitempty"` // of the list of dying files; empty: none
 }
 
-// dyingRecord is the value of a list of dying files. While it is there, nobody can
-// come to lie where they lie.
-type dyingRecord struct {
-	Files []string `json:"files"`
-	Claim string   `json:"claim,omitempty"` // of the table that was dropped; ends with the list
-}
-
 // Plan implements kernel.Operation.
 func (op *DropTable) Plan() kernel.Plan {
 	return kernel.Plan{
@@ -48,33 +38,37 @@ func (op *DropTable) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *DropTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = DropTableResult{}
-	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, p, err := find(ctx, tx, op.Request.Warehouse, KindTable, op.Request.Table)
 	if err != nil {
 		return err
 	}
-	p, err := readTable(ctx, tx, w, req.Table)
-	if err != nil {
-		return err
+	places := p.Value.places(w.Value)
+	if !op.Request.Purge || len(places) == 0 {
+		return forget(ctx, tx, w.Value, p)
+	}
+	if err := checkMounted(ctx, tx, w.Value); err != nil {
+		return err // files that are not there would count as deleted
 	}
 	if err := unbind(ctx, tx, w.Value, p); err != nil {
 		return err
 	}
 	tx.Delete(p.Key)
-	if !req.Purge {
-		if p.Value.Claim == "" {
-			return nil
-		}
-		return release(ctx, tx, p.Value.Claim, p.ID)
-	}
-	files, err := ownMetadataFiles(ctx, tx, w.Value, p.Value)
-	if err != nil {
-		return err
-	}
 	tx.RequireLive(w.Key, w.ID)
-	tx.Create(key.ForDying(w.Value.Name, p.ID), p.ID, encode(dyingRecord{Files: files, Claim: p.Value.Claim}))
+	tx.Create(key.ForDying(w.Value.Name, p.ID), p.ID, encode(dyingRecord{
+		Metadata: p.Value.MetadataLocation, Kind: p.Value.Kind, Places: places,
+		Claims: p.Value.claims(), AtMillis: tx.Now().UnixMilli(),
+	}))
 	op.Result.DyingID = p.ID
 	return nil
+}
+
+// forget stages the end of a pointer, its name and its claims. Its files stay.
+func forget(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord]) error {
+	if err := unbind(ctx, tx, w, p); err != nil {
+		return err
+	}
+	tx.Delete(p.Key)
+	return release(ctx, tx, p.Value.claims(), p.ID)
 }
 
 // unbind stages the deletion of the name that a pointer bears.
@@ -88,38 +82,4 @@ func unbind(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerReco
 	}
 	tx.Delete(name.Key)
 	return nil
-}
-
-// ownMetadataFiles are the metadata files that a purge may delete: those
-// reachable from the table's current metadata that lie below its own location. No
-// other table's pointer names one of them: below a location that is not theirs,
-// nobody creates, moves or registers. Where locations may overlap that cannot be
-// told, so there are none.
-func ownMetadataFiles(ctx context.Context, tx *kernel.Tx, w Warehouse, p pointerRecord) ([]string, error) {
-	if w.OverlapAllowed {
-		return nil, nil
-	}
-	own, err := w.Scope().Canonical(p.Location)
-	if err != nil {
-		return nil, nil // not ours to open
-	}
-	reachable := []string{p.MetadataLocation}
-	m, err := tableMetadata(ctx, tx, w, p.Ident, p.MetadataLocation)
-	switch {
-	case errors.Is(err, ErrMissingFile), errors.Is(err, ErrDamaged):
-		// What it named can no longer be told. The table can still be dropped.
-	case err != nil:
-		return nil, err
-	default:
-		for _, e := range m.MetadataLog() {
-			reachable = append(reachable, e.File)
-		}
-	}
-	var files []string
-	for _, f := range reachable {
-		if c, err := w.Scope().Canonical(f); err == nil && blob.Within(c, own) {
-			files = append(files, f)
-		}
-	}
-	return files, nil
 }

@@ -26,10 +26,6 @@ func (op *TableExists) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *TableExists) Decide(ctx context.Context, tx *kernel.Tx) error {
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
-	if err != nil {
-		return err
-	}
-	_, err = readTable(ctx, tx, w, op.Request.Table)
+	_, _, err := find(ctx, tx, op.Request.Warehouse, KindTable, op.Request.Table)
 	return err
 }

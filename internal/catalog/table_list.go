@@ -34,26 +34,33 @@ func (op *ListTables) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *ListTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ListTablesResult{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	var err error
+	op.Result.Names, op.Result.NextToken, err = listNames(ctx, tx, op.Request.Warehouse, op.Request.Namespace, KindTable, op.Request.Page)
+	return err
+}
+
+// listNames lists the names in a namespace that are bound to one kind. Names of the
+// other kind count in the size of a page, which may therefore come out short.
+func listNames(ctx context.Context, tx *kernel.Tx, warehouse string, namespace []string, kind Kind, page Page) (names []string, next string, err error) {
+	w, err := readWarehouse(ctx, tx.Peek, warehouse)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	if _, err := readNamespace(ctx, tx.Peek, w, op.Request.Namespace); err != nil {
-		return err
+	if _, err := readNamespace(ctx, tx.Peek, w, namespace); err != nil {
+		return nil, "", err
 	}
-	records, next, err := listPage(ctx, tx, key.TableNamesIn(op.Request.Warehouse, op.Request.Namespace), op.Request.Page)
+	records, next, err := listPage(ctx, tx, key.TableNamesIn(warehouse, namespace), page)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	for _, r := range records {
 		name, err := decode[nameRecord](r)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		if name.Kind == KindTable {
-			op.Result.Names = append(op.Result.Names, r.Key.Name())
+		if name.Kind == kind {
+			names = append(names, r.Key.Name())
 		}
 	}
-	op.Result.NextToken = next
-	return nil
+	return names, next, nil
 }

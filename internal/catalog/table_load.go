@@ -38,17 +38,13 @@ func (op *LoadTable) Plan() kernel.Plan {
 func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = LoadTableResult{}
 	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, p, err := find(ctx, tx, req.Warehouse, KindTable, req.Table)
 	if err != nil {
 		return err
 	}
-	p, err := readTable(ctx, tx, w, req.Table)
-	if err != nil {
-		return err
-	}
-	op.Result.MetadataLocation = p.Value.MetadataLocation
-	op.Result.ETag = etag(p.Value.MetadataLocation, req.Snapshots)
-	if slices.Contains(req.Known, op.Result.ETag) || slices.Contains(req.Known, "*") {
+	tag := etag(p.Value.MetadataLocation, req.Snapshots)
+	if slices.Contains(req.Known, tag) || slices.Contains(req.Known, "*") {
+		op.Result.TableState = TableState{MetadataLocation: p.Value.MetadataLocation, ETag: tag, Root: w.Value.Root.Public()}
 		op.Result.NotModified = true
 		return nil
 	}
@@ -56,9 +52,6 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	op.Result.Metadata = m.JSON()
-	if req.Snapshots == SnapshotsRefs {
-		op.Result.Metadata = m.RefsOnlyJSON()
-	}
+	op.Result.TableState = tableState(w.Value, p.Value.MetadataLocation, m, req.Snapshots)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/tablemeta"
 )
 
 // RegisterTable binds a name to a metadata file that exists, as it is. With
@@ -42,7 +43,7 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return err
 	}
 	if req.Overwrite {
-		p, err := readTable(ctx, tx, w, req.Table)
+		p, err := readPointer(ctx, tx, w, KindTable, req.Table)
 		if err == nil {
 			return op.overwrite(ctx, tx, w.Value, p)
 		}
@@ -50,7 +51,7 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 			return err
 		}
 	}
-	n, err := newTableName(ctx, tx, w, req.Table)
+	n, err := newName(ctx, tx, w, KindTable, req.Table)
 	if req.Overwrite && errors.Is(err, errTableExists) {
 		return kernel.ErrAgain // it was free a moment ago
 	}
@@ -58,69 +59,71 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return err
 	}
 	id := tx.NewID()
-	location, err := op.read(ctx, tx, w.Value, id)
+	m, err := readForeign(ctx, tx, w.Value, KindTable, req.Table, req.MetadataLocation, id, tablemeta.Parse)
 	if err != nil {
 		return err
 	}
-	_, canonical, err := checkLocation(w.Value, "table location", location)
-	if err != nil {
-		return err
-	}
-	if w.Value.OverlapAllowed {
-		canonical = ""
-	} else if err := claim(ctx, tx, w.Value, canonical, id, ""); err != nil {
-		return err
-	}
-	bindName(tx, w.Value, n, id, pointerRecord{
-		Kind: KindTable, Ident: req.Table, Location: location, MetadataLocation: req.MetadataLocation, Claim: canonical,
-	})
-	return nil
+	op.Result = tableState(w.Value, req.MetadataLocation, m, SnapshotsAll)
+	return bindForeign(ctx, tx, w.Value, n, id, KindTable, req.Table, m, req.MetadataLocation)
 }
 
 // overwrite points an existing table to the file.
 func (op *RegisterTable) overwrite(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord]) error {
-	location, err := op.read(ctx, tx, w, p.ID)
+	file := op.Request.MetadataLocation
+	m, err := readForeign(ctx, tx, w, KindTable, op.Request.Table, file, p.ID, tablemeta.Parse)
 	if err != nil {
 		return err
 	}
 	next := p.Value
-	if location != p.Value.Location {
-		if next.Claim, err = move(ctx, tx, w, p, location); err != nil {
+	if m.Location() != p.Value.Location {
+		if err := move(ctx, tx, w, p, &next, m.Location()); err != nil {
 			return err
 		}
 	}
-	next.Location, next.MetadataLocation = location, op.Request.MetadataLocation
+	next.MetadataLocation = file
+	op.Result = tableState(w, file, m, SnapshotsAll)
 	tx.Put(p.Key, p.ID, encode(next))
 	return nil
 }
 
-// read checks the file, sets the result, and returns the location of the table.
-// The index is opened first: a file that is then there, and not below the
-// location of another table, is not being deleted, and will not be.
-func (op *RegisterTable) read(ctx context.Context, tx *kernel.Tx, w Warehouse, pointerID string) (string, error) {
-	file := op.Request.MetadataLocation
+// readForeign reads a metadata file that is to be registered, and checks all of
+// it: what a load can overlook would only be refused by a later commit. The index is
+// opened first: a file that is then there, and not in the place of another table, is
+// not being deleted, and will not be.
+func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, kind Kind, t Ident, file, pointerID string, parse func([]byte) (D, error)) (none D, err error) {
 	canonical, err := w.Scope().Canonical(file)
 	if err != nil {
-		return "", fromLocation("metadata location", err)
+		return none, fromLocation("metadata location", err)
 	}
 	if err := openIndex(ctx, tx); err != nil {
-		return "", err
+		return none, err
 	}
 	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
-		return "", err
+		return none, err
 	}
-	m, err := readMetadata(ctx, tx, w, file)
+	if err := refuseDying(ctx, tx, canonical, file); err != nil {
+		return none, err
+	}
+	d, err := readMetadata(ctx, tx, w, file, parse)
 	var refusal *Error
 	if errors.Is(err, ErrDamaged) && errors.As(err, &refusal) {
-		return "", refuse(ErrInvalid, "Cannot register table %s: %s", op.Request.Table, refusal.Message)
+		return none, refuse(ErrInvalid, "Cannot register %s %s: %s", kind, t, refusal.Message)
 	}
 	if err != nil {
-		return "", err
+		return none, err
 	}
-	// What a load can overlook would only be refused by a later commit.
-	if err := m.Verify(); err != nil {
-		return "", fromMetadata(err)
+	if err := d.Verify(); err != nil {
+		return none, fromMetadata(err)
 	}
-	op.Result = TableState{file, m.JSON(), etag(file, SnapshotsAll)}
-	return m.Location(), nil
+	return d, nil
+}
+
+// bindForeign stages the records of what was registered. Its location was not chosen
+// by the server, whatever it looks like.
+func bindForeign(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, kind Kind, t Ident, d document, file string) error {
+	_, canonical, err := checkLocation(w, string(kind)+" location", d.Location())
+	if err != nil {
+		return err
+	}
+	return bind(ctx, tx, w, n, id, kind, t, d, file, canonical, true)
 }

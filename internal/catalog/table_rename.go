@@ -32,44 +32,40 @@ func (op *RenameTable) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *RenameTable) Decide(ctx context.Context, tx *kernel.Tx) error {
-	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	return rename(ctx, tx, op.Request.Warehouse, KindTable, op.Request.Source, op.Request.Destination)
+}
+
+// rename binds a pointer to another name.
+func rename(ctx context.Context, tx *kernel.Tx, warehouse string, kind Kind, from, to Ident) error {
+	w, p, err := find(ctx, tx, warehouse, kind, from)
 	if err != nil {
 		return err
 	}
-	p, err := readTable(ctx, tx, w, req.Source)
-	if err != nil {
-		return err
-	}
-	if req.Destination.equal(req.Source) {
+	if to.equal(from) {
 		return nil // as the reference: it has that name
 	}
-	if err := checkIdent(req.Destination); err != nil {
+	if err := checkIdent(kind, to); err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Peek, w, req.Destination.Namespace)
+	n, err := readNamespace(ctx, tx.Peek, w, to.Namespace)
 	if err != nil {
 		return err
 	}
 	tx.RequireLive(n.Key, n.ID)
-	destination := key.ForTableName(req.Warehouse, req.Destination.Namespace, req.Destination.Name)
+	destination := key.ForTableName(warehouse, to.Namespace, to.Name)
 	taken, err := read[nameRecord](ctx, tx.Get, destination)
 	if err != nil {
 		return err
 	}
 	if taken.Exists() {
-		what := "Table"
-		if taken.Value.Kind == KindView {
-			what = "View"
-		}
-		return refuse(ErrAlreadyExists, "Cannot rename %s to %s. %s already exists", req.Source, req.Destination, what)
+		return refuse(ErrAlreadyExists, "Cannot rename %s to %s. %s already exists", from, to, taken.Value.Kind.title())
 	}
 	if err := unbind(ctx, tx, w.Value, p); err != nil {
 		return err
 	}
 	renamed := p.Value
-	renamed.Ident, renamed.NamespaceID = req.Destination, n.ID
-	tx.Create(destination, p.ID, encode(nameRecord{Kind: KindTable}))
+	renamed.Ident, renamed.NamespaceID = to, n.ID
+	tx.Create(destination, p.ID, encode(nameRecord{Kind: kind}))
 	tx.Put(p.Key, p.ID, encode(renamed))
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -74,7 +75,7 @@ func TestTranscripts(t *testing.T) {
 			dropNamespace("ns"),
 			dropTable("ns.u", true),
 			&catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}},
-			&catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: "main", ID: "00000000-0000-4000-8000-000000000008"}},
+			&catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: "main", IDs: []string{"00000000-0000-4000-8000-000000000008"}}},
 			dropTable("ns.u", false),
 		},
 		"locations": {
@@ -97,8 +98,81 @@ func TestTranscripts(t *testing.T) {
 			register("ns.u", "file:///w/main/none.metadata.json"),
 			overwriting(register("ns.u", "file:///w/main/ns/t-00000000-0000-4000-8000-000000000008/metadata/00000-00000000-0000-4000-8000-000000000009.metadata.json")),
 		},
+		"views": {
+			createNamespace("ns"),
+			createView("ns.v"),
+			createView("ns.v"),
+			createTable("ns.v"),
+			createTable("ns.t"),
+			createView("ns.t"),
+			&catalog.ListViews{Request: catalog.ListTablesRequest{Warehouse: "main", Namespace: []string{"ns"}}},
+			&catalog.ViewExists{Request: view("ns.v")},
+			&catalog.LoadView{Request: view("ns.v")},
+			&catalog.LoadView{Request: view("ns.t")},
+			loadTable("ns.v"),
+			replaceView("ns.v", noAssert, `[{"action":"set-properties","updates":{"k":"v"}}]`),
+			replaceView("ns.v", `[{"type":"assert-view-uuid","uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1"}]`, `[]`),
+			renameView("ns.v", "ns.t"),
+			renameView("ns.v", "ns.w"),
+			dropNamespace("ns"),
+			&catalog.DropView{Request: view("ns.w")},
+			&catalog.DropView{Request: view("ns.w")},
+			registerView("ns.again", "file:///w/main/ns/v-00000000-0000-4000-8000-000000000008/metadata/00000-00000000-0000-4000-8000-000000000009.gz.metadata.json"),
+		},
+		"transactions": {
+			createNamespace("ns"),
+			createTable("ns.a"),
+			createTable("ns.b"),
+			transaction(
+				change("ns.a", noAssert, `[{"action":"set-properties","updates":{"k":"1"}}]`),
+				change("ns.b", noAssert, `[{"action":"set-properties","updates":{"k":"1"}}]`),
+				change("ns.a", noAssert, `[{"action":"set-properties","updates":{"k":"2"}}]`),
+			),
+			transaction(
+				change("ns.a", noAssert, `[{"action":"set-properties","updates":{"k":"3"}}]`),
+				change("ns.b", `[{"type":"assert-current-schema-id","current-schema-id":7}]`, `[]`),
+			),
+			transaction(
+				change("ns.a", `[{"type":"assert-current-schema-id","current-schema-id":0}]`, `[]`),
+				staged("ns.c", "file:///w/main/c"),
+			),
+			transaction(staged("ns.d", "file:///w/main/d"), staged("ns.e", "file:///w/main/d/e")),
+			transaction(change("ns.none", noAssert, `[]`)),
+			&catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: "main", Table: ident("ns.a")}},
+			loadTable("ns.a"),
+		},
+		"reclaiming": {
+			createNamespace("ns"),
+			createTable("ns.t"),
+			commitTable("ns.t", noAssert, `[{"action":"set-properties","updates":{
+				"write.metadata.previous-versions-max":"1","write.metadata.delete-after-commit.enabled":"true"}}]`),
+			setProperty("ns.t", "k", "1"),
+			&catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}},
+			overwriting(register("ns.t", "file:///w/main/ns/t-00000000-0000-4000-8000-000000000008/metadata/00000-00000000-0000-4000-8000-000000000009.metadata.json")),
+			&catalog.FindTables{Request: catalog.FindTablesRequest{Warehouse: "main"}},
+			giveUp(
+				"file:///w/main/ns/t-00000000-0000-4000-8000-000000000008/metadata/00001-lost.metadata.json",
+				"file:///w/main/ns/t-00000000-0000-4000-8000-000000000008/metadata/00002-00000000-0000-4000-8000-000000000015.metadata.json",
+				"file:///w/main/nobody/metadata/00001-lost.metadata.json",
+			),
+			&catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: "main", IDs: []string{"00000000-0000-4000-8000-000000000016", "ended"}}},
+			setProperty("ns.t", "write.metadata.path", "file:///w/main/elsewhere"),
+			dropTable("ns.t", true),
+		},
+		"once": {
+			createNamespace("ns"),
+			once("k1", createTable("ns.t")),
+			once("k1", createTable("ns.t")),
+			once("k1", createTable("ns.u")),
+			once("k2", createTable("ns.t")),
+			once("k2", dropTable("ns.t", false)),
+			once("k2", dropTable("ns.t", false)),
+			once("k1", createTable("ns.t")),
+			&catalog.FindExpired{},
+			&catalog.ForgetExpired{Request: catalog.ForgetExpiredRequest{Keys: []key.Key{key.ForOnce("main", "k1"), key.ForOnce("main", "none")}}},
+		},
 	}
-	transcribed := map[string]bool{"bootstrap": true}
+	transcribed := map[string]bool{"bootstrap": true, "once": true}
 	for _, steps := range scenarios {
 		for _, op := range steps {
 			transcribed[op.Plan().Op] = true

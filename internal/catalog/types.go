@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/tablemeta"
 )
 
 // Ident names a table or a view.
@@ -53,6 +54,17 @@ type TableState struct {
 	MetadataLocation string `json:"metadata-location,omitempty"` // empty: staged, not created
 	Metadata         []byte `json:"metadata"`                    // the JSON document
 	ETag             string `json:"etag,omitempty"`              // without quotes; of the default representation unless another was asked for
+	// Root is where the warehouse keeps its files, without secrets: clients are told how to reach it.
+	Root blob.Root `json:"root"`
+}
+
+// tableState is the answer for a metadata file and what it holds.
+func tableState(w Warehouse, file string, m *tablemeta.Metadata, s Snapshots) TableState {
+	json := m.JSON()
+	if s == SnapshotsRefs {
+		json = m.RefsOnlyJSON()
+	}
+	return TableState{MetadataLocation: file, Metadata: json, ETag: etag(file, s), Root: w.Root.Public()}
 }
 
 // Snapshots says which snapshots an answer holds.

@@ -17,6 +17,7 @@ import (
 const (
 	shortestRequest, longestRequest = 100 * time.Millisecond, time.Hour
 	longestShutdown                 = time.Hour
+	longestIdempotency              = 7 * 24 * time.Hour
 	smallestBody, largestBody       = 1 << 10, 1 << 30
 )
 
@@ -40,6 +41,9 @@ func (c Config) check() (wrong []*Error) {
 	}
 	if d := c.ShutdownTimeout; d < 0 || d > longestShutdown {
 		add("shutdown_timeout", "choose one in between", "%v is not from 0s to %v", d, longestShutdown)
+	}
+	if d := c.IdempotencyLifetime; d < 0 || d > longestIdempotency {
+		add("idempotency.lifetime", "choose one in between", "%v is not from 0s to %v", d, longestIdempotency)
 	}
 	if n := c.MaxBodyBytes; n < smallestBody || n > largestBody {
 		add("max_body_bytes", "choose a size in between", "%d bytes are not from 1KiB to 1GiB", n)

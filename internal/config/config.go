@@ -16,8 +16,10 @@ type Config struct {
 	RequestTimeout  time.Duration
 	ShutdownTimeout time.Duration
 	MaxBodyBytes    int64
-	Log             Log
-	Warehouse       Warehouse
+	// IdempotencyLifetime is 0 where idempotency keys are not heeded.
+	IdempotencyLifetime time.Duration
+	Log                 Log
+	Warehouse           Warehouse
 }
 
 // Log says what is logged, and how.

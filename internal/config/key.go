@@ -79,6 +79,12 @@ var Keys = []Key{
 		bind: func(c *Config) value { return (*size)(&c.MaxBodyBytes) },
 	},
 	{
+		Name: "idempotency.lifetime", Type: typeDuration, Placeholder: "DURATION", Default: "30m",
+		Doc:    "The time for which an `Idempotency-Key` is remembered: a request that is sent again under it is answered as the first was, and changes nothing more.",
+		Detail: "Clients learn of it from `/v1/config` and then send a key with every change. `0s` neither advertises nor heeds keys.",
+		bind:   func(c *Config) value { return (*duration)(&c.IdempotencyLifetime) },
+	},
+	{
 		Name: "log.level", Type: "one of: debug, info, warn, error", Placeholder: "LEVEL", Default: "info",
 		Doc:    "The least severe level that is logged.",
 		Detail: "Each request is one line: a read that succeeded at debug, a write that succeeded and a refusal at info, a failure and a slow request at warn.",

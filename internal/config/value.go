@@ -68,6 +68,9 @@ func (v *level) String() string { return strings.ToLower(slog.Level(*v).String()
 type duration time.Duration
 
 func (v *duration) Set(s string) error {
+	if iso, ok := strings.CutPrefix(s, "PT"); ok {
+		s = strings.ToLower(iso) // ISO 8601 without days: PT1H30M
+	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		return fmt.Errorf("write a number and a unit, such as 500ms, 30s or 2m")

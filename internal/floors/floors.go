@@ -5,18 +5,20 @@ package floors
 // know each other.
 var Floors = [][]string{
 	// Pure vocabularies: no I/O, no clock, no goroutine.
-	{"internal/key", "internal/rawjson"},
+	{"internal/key", "internal/rawjson", "internal/manifest"},
 	{"internal/schema", "internal/blob"},
 	{"internal/tablemeta", "internal/store", "internal/lock"},
 
 	// Suites, and the implementations that run them.
 	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest"},
-	{"internal/blob/local", "internal/store/mem", "internal/store/embedded", "internal/lock/local"},
+	{"internal/blob/s3/s3test"},
+	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local"},
 
 	// What runs operations, and the operations.
 	{"internal/kernel"},
 	{"internal/kernel/kerneltest"},
 	{"internal/catalog"},
+	{"internal/reclaim"},
 
 	// What the outside sees.
 	{"internal/rest", "internal/config"},
@@ -30,7 +32,7 @@ var Floors = [][]string{
 // Concrete are the packages that hold a mode: one of several ways to keep a promise
 // that an interface makes. Only the packages of Wiring import them, and tests.
 var Concrete = []string{
-	"internal/blob/local", "internal/store/mem", "internal/store/embedded", "internal/lock/local",
+	"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local",
 }
 
 // Wiring are the packages that choose modes.
@@ -38,26 +40,32 @@ var Wiring = []string{"internal/server", "test/bench"}
 
 // Suites hold tests of contracts. Only tests and other suites import them.
 var Suites = []string{
-	"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest", "internal/kernel/kerneltest",
+	"internal/blob/blobtest", "internal/blob/s3/s3test", "internal/store/storetest", "internal/lock/locktest", "internal/kernel/kerneltest",
 }
 
 // Modules are the third-party modules that the program is built from, and who may
 // import each. A module that is used in one place can be replaced there.
 var Modules = map[string][]string{
-	"github.com/alecthomas/kong":          {"cmd/landfast"},
-	"github.com/go-json-experiment/json":  {"internal/rawjson"},
-	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
-	"github.com/klauspost/compress":       {"internal/tablemeta"},
-	"github.com/prometheus/client_golang": {"internal/server"},
-	"go.yaml.in/yaml/v3":                  {"internal/config"},
-	"golang.org/x/sync":                   {"internal/kernel"},
-	"golang.org/x/sys":                    {"internal/blob/local", "internal/server"},
-	"modernc.org/sqlite":                  {"internal/store/embedded"},
+	"github.com/alecthomas/kong":               {"cmd/landfast"},
+	"github.com/aws/aws-sdk-go-v2":             {"internal/blob/s3"},
+	"github.com/aws/aws-sdk-go-v2/config":      {"internal/blob/s3"},
+	"github.com/aws/aws-sdk-go-v2/credentials": {"internal/blob/s3"},
+	"github.com/aws/aws-sdk-go-v2/service/s3":  {"internal/blob/s3"},
+	"github.com/aws/smithy-go":                 {"internal/blob/s3"},
+	"github.com/go-json-experiment/json":       {"internal/rawjson"},
+	"github.com/google/uuid":                   {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
+	"github.com/klauspost/compress":            {"internal/tablemeta"},
+	"github.com/prometheus/client_golang":      {"internal/server"},
+	"github.com/twmb/avro":                     {"internal/manifest"},
+	"go.yaml.in/yaml/v3":                       {"internal/config"},
+	"golang.org/x/sync":                        {"internal/kernel", "internal/reclaim"},
+	"golang.org/x/sys":                         {"internal/blob/local", "internal/server"},
+	"modernc.org/sqlite":                       {"internal/store/embedded"},
 }
 
 // TestModules are the third-party modules that test files, suites and the programs below test may import.
 var TestModules = []string{
 	"github.com/cespare/xxhash/v2", "github.com/google/go-cmp", "github.com/google/uuid", "github.com/klauspost/compress",
-	"github.com/prometheus/client_golang", "github.com/rogpeppe/go-internal", "go.uber.org/goleak", "golang.org/x/sync",
+	"github.com/prometheus/client_golang", "github.com/rogpeppe/go-internal", "github.com/twmb/avro", "go.uber.org/goleak", "golang.org/x/sync",
 	"golang.org/x/sys", "pgregory.net/rapid",
 }

@@ -8,6 +8,20 @@ import (
 // Registry makes an empty operation for each name in a Plan: what decodes them.
 type Registry map[string]func() Operation
 
+// Wrapper is an operation that wraps another. It is counted and logged as that
+// one, by its Plan, and encoded under a name of its own.
+type Wrapper interface {
+	Operation
+	EncodedAs() string
+}
+
+func nameOf(op Operation) string {
+	if w, ok := op.(Wrapper); ok {
+		return w.EncodedAs()
+	}
+	return op.Plan().Op
+}
+
 // encoded is an operation on the wire and in a log.
 type encoded struct {
 	Op    string          `json:"op"`
@@ -18,9 +32,9 @@ type encoded struct {
 func Encode(op Operation) ([]byte, error) {
 	value, err := json.Marshal(op)
 	if err != nil {
-		return nil, fmt.Errorf("kernel: encode %s: %w", op.Plan().Op, err)
+		return nil, fmt.Errorf("kernel: encode %s: %w", nameOf(op), err)
 	}
-	return json.Marshal(encoded{Op: op.Plan().Op, Value: value})
+	return json.Marshal(encoded{Op: nameOf(op), Value: value})
 }
 
 // Decode reads back what Encode gave. An operation that the registry does not

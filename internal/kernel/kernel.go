@@ -36,6 +36,10 @@ type Options struct {
 	ApplyLimit time.Duration
 	// Observe is told of every operation that ended. It must not block. May be nil.
 	Observe func(Report)
+	// Lost is told of the files of a decision that was certainly not applied: no
+	// batch names them, nor ever will by this operation. Some may not exist. It must
+	// not block. May be nil.
+	Lost func([]File)
 	// CheckPurity makes every decision twice on the same reads and panics if they
 	// differ. For tests.
 	CheckPurity bool
@@ -231,15 +235,19 @@ func (r *run) attempt(ctx context.Context) error {
 		}
 		return refusal
 	}
-	if err := r.upload(ctx, tx.staged); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	batch := tx.batch(r.k.opt.NewBatchID(), store.OpRecord{ID: r.k.opt.NewID(), Name: r.plan.Op})
-	r.report.Wrote = true
-	return r.apply(ctx, batch)
+	err := r.upload(ctx, tx.staged)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		r.report.Wrote = true
+		err = r.apply(ctx, batch)
+	}
+	if err != nil && len(tx.staged) > 0 && r.k.opt.Lost != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+		r.k.opt.Lost(tx.staged)
+	}
+	return err
 }
 
 // decide runs Decide on a fresh Tx.
@@ -259,7 +267,7 @@ func (r *run) newTx(s store.Atomic, f Files, now time.Time, newID func() string)
 }
 
 // upload makes the staged files durable, several at a time. What was written
-// when another fails stays behind, named by nothing, until it is swept.
+// when another fails stays behind, named by nothing, until Lost's listener or a sweep finds it.
 func (r *run) upload(ctx context.Context, files []File) error {
 	var g errgroup.Group
 	g.SetLimit(uploadsMax)

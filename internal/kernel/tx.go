@@ -40,9 +40,10 @@ type Files interface {
 
 // File is one immutable file to be made durable before the batch that names it.
 type File struct {
-	Scope    blob.Scope
-	Location string
-	Data     []byte
+	Warehouse string // whose file it is: for Options.Lost
+	Scope     blob.Scope
+	Location  string
+	Data      []byte
 }
 
 // Now is the time of this decision, in UTC and whole milliseconds.
@@ -108,10 +109,9 @@ func (tx *Tx) RequireLive(k key.Key, id string) {
 
 // RequireEmpty adds the condition that nothing lives under p but what this
 // decision writes; the decision must also write guard. It returns the first
-// record in the way now, so that the operation can be refused in words; a record
-// in mine is not in the way.
+// record in the way now, so that the operation can be refused in words or do
+// without: then there is no condition. A record in mine is not in the way.
 func (tx *Tx) RequireEmpty(ctx context.Context, guard key.Key, p key.Prefix, mine ...key.Key) (inTheWay store.Record, err error) {
-	tx.conds = append(tx.conds, store.Empty(guard, p))
 	rs, err := tx.list(ctx, p, "", len(mine)+1)
 	if err != nil {
 		return store.Record{}, err
@@ -121,6 +121,7 @@ func (tx *Tx) RequireEmpty(ctx context.Context, guard key.Key, p key.Prefix, min
 			return r, nil
 		}
 	}
+	tx.conds = append(tx.conds, store.Empty(guard, p))
 	return store.Record{}, nil
 }
 
@@ -162,6 +163,10 @@ func (tx *Tx) stage(w store.Write) {
 	}
 	tx.writes = append(tx.writes, w)
 }
+
+// Writes are the writes that this decision has staged so far. The caller must not
+// change them.
+func (tx *Tx) Writes() []store.Write { return tx.writes }
 
 // ReadFile reads a file, at most limit bytes. Files are immutable: one location
 // never names other bytes, so this adds no condition.

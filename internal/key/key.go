@@ -19,11 +19,13 @@ const (
 	Pointer   Level = 5 // what a name is bound to: kind, location, metadata location
 	Dying     Level = 6 // files that a durable batch has given up
 	Location  Level = 7 // the location index
+	Once      Level = 8 // requests that bore an idempotency key
 )
 
 var levelNames = map[Level]string{
 	Catalog: "catalog", Warehouse: "warehouse", Namespace: "namespace", TableName: "table-name",
 	Pointer: "pointer", Dying: "dying", Location: "location",
+	Once: "once",
 }
 
 func (l Level) String() string {
@@ -103,6 +105,11 @@ func ForPointer(warehouse, id string) Key {
 	return Key{Pointer, child([]string{warehouse}, id)}
 }
 
+// PointersIn covers the pointers of a warehouse.
+func PointersIn(warehouse string) Prefix {
+	return Prefix{Pointer, child([]string{warehouse}, "")}
+}
+
 // ForDying is the list of files that the batch or drop with this id gave up.
 func ForDying(warehouse, id string) Key {
 	return Key{Dying, child([]string{warehouse}, id)}
@@ -112,6 +119,26 @@ func ForDying(warehouse, id string) Key {
 func DyingIn(warehouse string) Prefix {
 	return Prefix{Dying, child([]string{warehouse}, "")}
 }
+
+// ForDyingFile is the mark of one file of a list of dying files, whatever the
+// warehouse. No warehouse's name is empty, so it is in no DyingIn.
+func ForDyingFile(location string) Key {
+	return Key{Dying, child(nil, location)}
+}
+
+// DyingFile covers the mark of one file (and of those whose location only begins so).
+func DyingFile(location string) Prefix {
+	return Prefix{Dying, ForDyingFile(location).Path}
+}
+
+// ForOnce is the request with this idempotency key; with no warehouse, one that
+// manages warehouses.
+func ForOnce(warehouse, idempotencyKey string) Key {
+	return Key{Once, child([]string{warehouse}, idempotencyKey)}
+}
+
+// Onces covers every request that bore an idempotency key.
+func Onces() Prefix { return Prefix{Level: Once} }
 
 // LocationGuard is the record that every batch writes which adds to the
 // location index: it makes such batches serial, in every store.

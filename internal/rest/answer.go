@@ -53,23 +53,31 @@ func (c *call) sendParts(status int, parts ...[]byte) {
 	}
 }
 
-// Ends of an answer that holds a table, behind its metadata.
-const (
-	endOfLoad   = `,"config":{}}`
-	endOfCommit = `}`
-)
+// loadedTable answers with a table and how to reach its files.
+func (c *call) loadedTable(t catalog.TableState) error {
+	config, err := rawjson.Marshal(c.h.opt.ClientConfig(t.Root))
+	if err != nil {
+		panic("rest: a configuration that cannot be encoded: " + err.Error())
+	}
+	return c.table(t, append(append([]byte(`,"config":`), config...), '}'))
+}
+
+// committedTable answers with a table alone.
+func (c *call) committedTable(t catalog.TableState) error {
+	return c.table(t, []byte{'}'})
+}
 
 // table answers with a table's metadata as it is stored, between what the
 // catalog adds to it.
-func (c *call) table(t catalog.TableState, end string) error {
+func (c *call) table(t catalog.TableState, end []byte) error {
 	if t.ETag != "" {
-		c.w.Header().Set("ETag", quoteTag(t.ETag))
+		c.w.Header().Set("ETag", quoteTag(c.tag(t)))
 	}
 	start := []byte{'{'}
 	if t.MetadataLocation != "" {
 		start = rawjson.AppendString(rawjson.AppendName(start, "metadata-location"), t.MetadataLocation)
 	}
 	start = rawjson.AppendName(start, "metadata")
-	c.sendParts(http.StatusOK, start, t.Metadata, []byte(end))
+	c.sendParts(http.StatusOK, start, t.Metadata, end)
 	return nil
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/landfast/landfast/internal/catalog"
@@ -49,6 +50,53 @@ type commitTableBody struct {
 func (b *commitTableBody) missing() []string {
 	list := append(absent(isNull(b.Requirements), "requirements"), absent(isNull(b.Updates), "updates")...)
 	return append(list, b.Identifier.missingIn("identifier", false)...)
+}
+
+type commitTransactionBody struct {
+	Changes []commitTableBody `json:"table-changes"`
+}
+
+func (b *commitTransactionBody) missing() []string {
+	list := absent(b.Changes == nil, "table-changes")
+	for i := range b.Changes {
+		change := &b.Changes[i]
+		for _, name := range append(absent(change.Identifier == nil, "identifier"), change.missing()...) {
+			list = append(list, fmt.Sprintf("table-changes[%d].%s", i, name))
+		}
+	}
+	return list
+}
+
+type createViewBody struct {
+	Name       *string     `json:"name"`
+	Location   string      `json:"location"`
+	Schema     rawjson.Raw `json:"schema"`
+	Version    rawjson.Raw `json:"view-version"`
+	Properties properties  `json:"properties"`
+}
+
+func (b *createViewBody) missing() []string {
+	list := append(absent(b.Name == nil, "name"), absent(isNull(b.Schema), "schema")...)
+	return append(list, absent(isNull(b.Version), "view-version")...)
+}
+
+type replaceViewBody struct {
+	Identifier   *identBody  `json:"identifier"`
+	Requirements rawjson.Raw `json:"requirements"`
+	Updates      rawjson.Raw `json:"updates"`
+}
+
+func (b *replaceViewBody) missing() []string {
+	return append(absent(isNull(b.Updates), "updates"), b.Identifier.missingIn("identifier", false)...)
+}
+
+type registerViewBody struct {
+	Name             *string `json:"name"`
+	MetadataLocation *string `json:"metadata-location"`
+}
+
+func (b *registerViewBody) missing() []string {
+	return append(absent(b.Name == nil, "name"), absent(b.MetadataLocation == nil, "metadata-location")...)
 }
 
 type registerTableBody struct {

@@ -58,6 +58,7 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, errEmptyBody()
 	}
 	c.boundReads(time.Time{})
+	c.body = data
 	return data, nil
 }
 

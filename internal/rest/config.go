@@ -6,6 +6,8 @@ type configBody struct {
 	Defaults  map[string]string `json:"defaults"`
 	Overrides map[string]string `json:"overrides"`
 	Endpoints []string          `json:"endpoints"`
+	// IdempotencyKeyLifetime has clients send keys.
+	IdempotencyKeyLifetime string `json:"idempotency-key-lifetime,omitempty"`
 }
 
 // getConfig tells a client what it needs before anything else.
@@ -21,9 +23,13 @@ func (c *call) getConfig() error {
 	if err := c.do(get); err != nil {
 		return err
 	}
-	return c.ok(configBody{
+	body := configBody{
 		Defaults:  get.Result.Properties,
 		Overrides: map[string]string{"prefix": get.Result.Name},
 		Endpoints: c.h.endpoints,
-	})
+	}
+	if c.h.opt.IdempotencyLifetime > 0 {
+		body.IdempotencyKeyLifetime = isoDuration(c.h.opt.IdempotencyLifetime)
+	}
+	return c.ok(body)
 }

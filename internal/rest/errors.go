@@ -31,6 +31,8 @@ var (
 	errMediaType = errors.New("unsupported media type")
 	// errTooSlow: the body did not arrive before the request's deadline.
 	errTooSlow = errors.New("body too slow")
+	// errNoSuchFunction: there is no function at all.
+	errNoSuchFunction = errors.New("no such function")
 	// errWarehouseNotEmpty is catalog.ErrNotEmpty of a warehouse.
 	errWarehouseNotEmpty = errors.New("warehouse not empty")
 	// errStopping: the server takes no new requests.
@@ -119,6 +121,8 @@ var errorTable = []errorRow{
 	everywhere(catalog.ErrNoSuchWarehouse, http.StatusNotFound, "NoSuchWarehouseException"),
 	everywhere(catalog.ErrNoSuchNamespace, http.StatusNotFound, "NoSuchNamespaceException"),
 	everywhere(catalog.ErrNoSuchTable, http.StatusNotFound, "NoSuchTableException"),
+	everywhere(catalog.ErrNoSuchView, http.StatusNotFound, "NoSuchViewException"),
+	everywhere(errNoSuchFunction, http.StatusNotFound, "NoSuchFunctionException"),
 	everywhere(catalog.ErrMissingFile, http.StatusNotFound, "NotFoundException"),
 	everywhere(catalog.ErrAlreadyExists, http.StatusConflict, "AlreadyExistsException"),
 	everywhere(catalog.ErrNotEmpty, http.StatusConflict, "NamespaceNotEmptyException"),

@@ -50,12 +50,14 @@ var exportedErrors = map[string]error{
 	"blob.ErrNotRegular":  blob.ErrNotRegular,
 	"blob.ErrFull":        blob.ErrFull,
 	"blob.ErrBelowFile":   blob.ErrBelowFile,
+	"blob.ErrUncertain":   blob.ErrUncertain,
 	"blob.ErrOutside":     blob.ErrOutside,
 	"blob.ErrMarkMissing": blob.ErrMarkMissing,
 
 	"catalog.ErrNoSuchWarehouse":      catalog.ErrNoSuchWarehouse,
 	"catalog.ErrNoSuchNamespace":      catalog.ErrNoSuchNamespace,
 	"catalog.ErrNoSuchTable":          catalog.ErrNoSuchTable,
+	"catalog.ErrNoSuchView":           catalog.ErrNoSuchView,
 	"catalog.ErrMissingFile":          catalog.ErrMissingFile,
 	"catalog.ErrAlreadyExists":        catalog.ErrAlreadyExists,
 	"catalog.ErrNotEmpty":             catalog.ErrNotEmpty,
@@ -76,6 +78,7 @@ var internalErrors = map[string]string{
 	"blob.ErrExists":        "file names are fresh: a fault",
 	"blob.ErrTooLarge":      "catalog says ErrDamaged",
 	"blob.ErrNotRegular":    "catalog says ErrDamaged",
+	"blob.ErrUncertain":     "the kernel says ErrUpload",
 	"blob.ErrMarkMissing":   "catalog says ErrWarehouseUnavailable",
 }
 
@@ -210,7 +213,7 @@ func TestErrorTable(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			log := &syncBuffer{}
-			h := New(Options{Runner: scripted{tc.err}, Files: noFiles{}, Roots: noFiles{},
+			h := New(Options{Runner: scripted{tc.err}, Reclaimer: noReclaim{}, Roots: noFiles{},
 				WarehouseRoot: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(log, nil))})
 			var got [4]string
 			for i, p := range probes {
@@ -270,8 +273,10 @@ func TestWritesNeverAnswer503(t *testing.T) {
 type noFiles struct{}
 
 func (noFiles) Delete(context.Context, blob.Scope, string) error { panic("deleted") }
-func (noFiles) Resolve(string) (blob.Root, error)                { panic("resolved") }
-func (noFiles) Mark(context.Context, blob.Root, string) error    { panic("marked") }
+func (noFiles) Resolve(context.Context, string, blob.S3Options) (blob.Root, error) {
+	panic("resolved")
+}
+func (noFiles) Mark(context.Context, blob.Root, string) error { panic("marked") }
 func (noFiles) CheckMark(context.Context, blob.Root, string) error {
 	panic("checked")
 }

@@ -1,6 +1,44 @@
 package rest
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/landfast/landfast/internal/catalog"
+)
+
+// The tag of a table is that of its state and, where a load also tells how its
+// files are reached, a digest of that: what changes the answer changes the tag.
+
+// tagSeparator stands between the two; the tag of a state is hexadecimal.
+const tagSeparator = "-"
+
+// tag is the entity tag of a load of the table.
+func (c *call) tag(t catalog.TableState) string {
+	config := c.h.opt.ClientConfig(t.Root)
+	if len(config) == 0 {
+		return t.ETag
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		_, _ = fmt.Fprintf(h, "%q=%q\n", name, config[name]) // a hash takes all
+	}
+	return t.ETag + tagSeparator + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// stateTags are the parts of tags that are of tables' states.
+func stateTags(tags []string) []string {
+	var list []string
+	for _, t := range tags {
+		state, _, _ := strings.Cut(t, tagSeparator)
+		list = append(list, state)
+	}
+	return list
+}
 
 // quoteTag is an entity tag as a header holds it.
 func quoteTag(tag string) string { return `"` + tag + `"` }

@@ -16,18 +16,25 @@ import (
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/reclaim"
 )
 
 // RequestIDHeader carries the id of a request. One that a client or a wrapper set
 // is kept; every answer repeats it.
 const RequestIDHeader = "X-Request-Id"
 
-// Options are what a Handler is made of. Runner, Files, Roots and WarehouseRoot are required.
+// Options are what a Handler is made of. Runner, Reclaimer, Roots and WarehouseRoot are required.
 type Options struct {
 	// Runner runs every operation.
 	Runner kernel.Runner
-	// Files deletes the files of a table that was dropped with purge.
-	Files catalog.Deleter
+	// Reclaimer deletes files.
+	Reclaimer Reclaimer
+	// ClientConfig tells clients how to reach the files of a warehouse with this
+	// root. It has no secrets. Default: nothing.
+	ClientConfig func(blob.Root) map[string]string
+	// IdempotencyLifetime is how long an Idempotency-Key is remembered. Zero: such
+	// keys are neither advertised nor heeded.
+	IdempotencyLifetime time.Duration
 	// Roots resolves and marks the roots of new warehouses.
 	Roots blob.Roots
 	// WarehouseRoot is the location of a new warehouse that names none: a URI.
@@ -42,6 +49,17 @@ type Options struct {
 	// its handler reads from the context, where a wrapper put the id: this package
 	// does not repeat it. Default slog.Default().
 	Log *slog.Logger
+}
+
+// Reclaimer deletes files: package reclaim has one.
+type Reclaimer interface {
+	// Start begins to delete what a drop has given up; the channel is closed when that
+	// is done, or left for later.
+	Start(warehouse, dyingID string) <-chan struct{}
+	// Sweep finds the metadata files of a warehouse that no table reaches and, unless it is a
+	// dry run, gives them up: they are deleted some time later. With an error the
+	// report tells how far it came.
+	Sweep(ctx context.Context, warehouse string, dryRun bool) (reclaim.SweepReport, error)
 }
 
 // Handler serves /v1/... and /management/v1/.... It is safe for concurrent use
@@ -62,14 +80,17 @@ var _ http.Handler = (*Handler)(nil)
 
 // New makes a handler. It panics when a required option is missing.
 func New(opt Options) *Handler {
-	if opt.Runner == nil || opt.Files == nil || opt.Roots == nil || opt.WarehouseRoot == nil {
-		panic("rest: Runner, Files, Roots and WarehouseRoot are required")
+	if opt.Runner == nil || opt.Reclaimer == nil || opt.Roots == nil || opt.WarehouseRoot == nil {
+		panic("rest: Runner, Reclaimer, Roots and WarehouseRoot are required")
 	}
 	if opt.RequestTimeout <= 0 {
 		opt.RequestTimeout = time.Minute
 	}
 	if opt.MaxBodyBytes <= 0 {
 		opt.MaxBodyBytes = 64 << 20
+	}
+	if opt.ClientConfig == nil {
+		opt.ClientConfig = func(blob.Root) map[string]string { return nil }
 	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()
@@ -159,7 +180,8 @@ type call struct {
 	path     pathValues
 	query    url.Values
 	answered bool
-	counted  int64 // bytes of the body that were taken from the budget
+	body     []byte // decompressed, once it was read
+	counted  int64  // bytes of the body that were taken from the budget
 }
 
 // serve routes the request and runs its handler.
@@ -210,10 +232,12 @@ func (c *call) recover() {
 	}
 }
 
-// mustExist refuses unless the warehouse, the namespace and the table that the
-// path names exist.
+// mustExist refuses unless the warehouse, the namespace and the table or view that
+// the path names exist.
 func (c *call) mustExist() error {
 	switch {
+	case c.path.view:
+		return c.do(&catalog.ViewExists{Request: c.viewRequest()})
 	case c.path.table != "":
 		return c.do(&catalog.TableExists{Request: catalog.TableExistsRequest{Warehouse: c.path.warehouse, Table: c.path.ident()}})
 	case len(c.path.namespace) > 0:

@@ -29,7 +29,7 @@ type runnerFunc func(context.Context, kernel.Operation) error
 func (f runnerFunc) Do(ctx context.Context, op kernel.Operation) error { return f(ctx, op) }
 
 func newHandler(run runnerFunc, timeout time.Duration, log *syncBuffer) *Handler {
-	return New(Options{Runner: run, Files: noFiles{}, Roots: noFiles{}, WarehouseRoot: func(string) string { return "" },
+	return New(Options{Runner: run, Reclaimer: noReclaim{}, Roots: noFiles{}, WarehouseRoot: func(string) string { return "" },
 		RequestTimeout: timeout, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
@@ -322,18 +322,15 @@ func TestPurge(t *testing.T) {
 		s.must("DELETE /management/v1/warehouses/main") // nothing is left to delete there
 	})
 	t.Run("files stay", func(t *testing.T) {
-		s := newStack(t, func(o *Options) { o.Files = stuckFiles{} })
+		s := newStack(t, func(o *Options) { o.Reclaimer = stuckReclaim{} })
 		s.seaWithTable()
 		file := s.metadataFile("/v1/namespaces/sea/tables/t")
-		s.must("DELETE /v1/namespaces/sea/tables/t?purgeRequested=true")
+		s.must("DELETE /v1/namespaces/sea/tables/t?purgeRequested=true") // it does not wait for ever
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
 		if got := s.send("HEAD /v1/namespaces/sea/tables/t"); got.StatusCode != 404 {
 			t.Errorf("the table is still there: %s", got.Status)
-		}
-		if !strings.Contains(s.log.String(), "left for later") || !strings.Contains(s.log.String(), "stuck") {
-			t.Errorf("the log does not say so:\n%s", s.log)
 		}
 	})
 	t.Run("kept without purge", func(t *testing.T) {
@@ -347,9 +344,10 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-type stuckFiles struct{}
+// stuckReclaim never comes to an end.
+type stuckReclaim struct{ noReclaim }
 
-func (stuckFiles) Delete(context.Context, blob.Scope, string) error { return errors.New("stuck") }
+func (stuckReclaim) Start(string, string) <-chan struct{} { return make(chan struct{}) }
 
 // TestServerRetries: two commits that do not contradict each other both land,
 // though the second was decided from what the first replaced.
@@ -362,7 +360,7 @@ func TestServerRetries(t *testing.T) {
 			interfered = true
 			// This runs without the queue's lock of the first, as another instance would.
 			other := kernel.New(kernel.Options{Store: s.store, Files: s.files, Queue: locktest.Yes{}})
-			h := New(Options{Runner: other, Files: s.files, Roots: s.files, WarehouseRoot: func(string) string { return "" }})
+			h := New(Options{Runner: other, Reclaimer: noReclaim{}, Roots: s.files, WarehouseRoot: func(string) string { return "" }})
 			if w, _ := serve(h, "POST", "/v1/namespaces/sea/tables/t", strings.ReplaceAll(setProperty, `"a"`, `"b"`)); w.Code != 200 {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}

@@ -60,7 +60,7 @@ func (c *call) createNamespace() error {
 	create := &catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{
 		Warehouse: c.path.warehouse, Levels: *body.Namespace, Properties: body.Properties,
 	}}
-	if err := c.do(create); err != nil {
+	if err := c.mutate(create); err != nil {
 		return err
 	}
 	return c.ok(showNamespace(create.Result))
@@ -83,7 +83,7 @@ func (c *call) namespaceExists() error {
 
 func (c *call) dropNamespace() error {
 	drop := &catalog.DropNamespace{Request: catalog.DropNamespaceRequest{Warehouse: c.path.warehouse, Levels: c.path.namespace}}
-	if err := c.do(drop); err != nil {
+	if err := c.mutate(drop); err != nil {
 		return err
 	}
 	return c.done()
@@ -103,7 +103,7 @@ func (c *call) updateNamespaceProperties() error {
 	update := &catalog.UpdateNamespaceProperties{Request: catalog.UpdateNamespacePropertiesRequest{
 		Warehouse: c.path.warehouse, Levels: c.path.namespace, Removals: body.Removals, Updates: body.Updates,
 	}}
-	if err := c.do(update); err != nil {
+	if err := c.mutate(update); err != nil {
 		return err
 	}
 	return c.ok(updatedPropertiesBody(update.Result))

@@ -40,7 +40,8 @@ func newRouter(routes []route) *router {
 type pathValues struct {
 	warehouse string // {prefix}, or {warehouse} of the management API
 	namespace []string
-	table     string
+	table     string // {table}, {view} or {function}
+	view      bool   // table names a view
 }
 
 func (v pathValues) ident() catalog.Ident {
@@ -138,7 +139,8 @@ func decodePath(template, raw []string) (v pathValues, err error) {
 			v.warehouse, err = decodeSegment(raw[i])
 		case "{namespace}":
 			v.namespace, err = decodeNamespace(raw[i])
-		case "{table}":
+		case "{table}", "{view}", "{function}":
+			v.view = s == "{view}"
 			v.table, err = decodeSegment(raw[i])
 		default:
 			panic("rest: no meaning for " + s)

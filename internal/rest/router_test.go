@@ -184,7 +184,7 @@ func FuzzFind(f *testing.F) {
 			if err != nil || r.template != "/v1/{prefix}/namespaces/{namespace}/tables/{table}" {
 				t.Fatalf("%s: %s: %v", client, p, err)
 			}
-			if diff := cmp.Diff(pathValues{"w", []string{level1, level2}, table}, v, cmp.AllowUnexported(pathValues{})); diff != "" {
+			if diff := cmp.Diff(pathValues{"w", []string{level1, level2}, table, false}, v, cmp.AllowUnexported(pathValues{})); diff != "" {
 				t.Errorf("%s: %s: -want +got\n%s", client, p, diff)
 			}
 		}

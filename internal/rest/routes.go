@@ -52,13 +52,38 @@ var routes = []route{
 	{"POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}", committing, (*call).commitTable,
 		"Conflicts are retried by the server while the requirements hold."},
 	{"DELETE", "/v1/{prefix}/namespaces/{namespace}/tables/{table}", writing, (*call).dropTable,
-		"`purgeRequested=true` deletes the table's metadata files that lie below its location; none in a warehouse whose locations may overlap. **Data files, manifests and statistics stay**: deleting them comes with a later version."},
+		"`purgeRequested=true` deletes what is reachable from the table and lies in its places; see [deletion of files](operations.md#deletion-of-files)."},
+	{"POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister", writing, (*call).unregisterTable,
+		"Returns the table as the last commit left it. Its files stay."},
 	{"POST", "/v1/{prefix}/namespaces/{namespace}/register", writing, (*call).registerTable,
 		"The metadata file must lie in the warehouse. `overwrite` points a table that exists to it."},
 	{"POST", "/v1/{prefix}/tables/rename", writing, (*call).renameTable,
 		"Also into another namespace of the warehouse."},
 	{"POST", "/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics", reading, (*call).reportMetrics,
 		"The report is checked for its type and then dropped."},
+
+	{"POST", "/v1/{prefix}/transactions/commit", committing, (*call).commitTransaction,
+		"Several tables of a warehouse, all or nothing. A table that is named twice is changed by both changes, in order; staged tables may be created."},
+
+	{"GET", "/v1/{prefix}/namespaces/{namespace}/views", reading, (*call).listViews,
+		"`pageToken`, `pageSize`."},
+	{"POST", "/v1/{prefix}/namespaces/{namespace}/views", writing, (*call).createView,
+		"Ids of the version and the schema are assigned afresh. `properties` may be absent."},
+	{"GET", "/v1/{prefix}/namespaces/{namespace}/views/{view}", reading, (*call).loadView, ""},
+	{"HEAD", "/v1/{prefix}/namespaces/{namespace}/views/{view}", reading, (*call).viewExists, ""},
+	{"POST", "/v1/{prefix}/namespaces/{namespace}/views/{view}", committing, (*call).replaceView,
+		"Conflicts are retried by the server while the requirements hold."},
+	{"DELETE", "/v1/{prefix}/namespaces/{namespace}/views/{view}", writing, (*call).dropView,
+		"Its metadata files stay."},
+	{"POST", "/v1/{prefix}/namespaces/{namespace}/register-view", writing, (*call).registerView,
+		"The metadata file must lie in the warehouse."},
+	{"POST", "/v1/{prefix}/views/rename", writing, (*call).renameView,
+		"Also into another namespace of the warehouse."},
+
+	{"GET", "/v1/{prefix}/namespaces/{namespace}/functions", reading, (*call).listFunctions,
+		"There are no functions, because there is no operation yet that makes one: the list is empty."},
+	{"GET", "/v1/{prefix}/namespaces/{namespace}/functions/{function}", reading, (*call).loadFunction,
+		"404 NoSuchFunctionException."},
 
 	{"GET", "/management/v1/warehouses", reading, (*call).listWarehouses,
 		"`pageToken`, `pageSize`."},
@@ -67,10 +92,15 @@ var routes = []route{
 	{"GET", "/management/v1/warehouses/{warehouse}", reading, (*call).loadWarehouse, ""},
 	{"DELETE", "/management/v1/warehouses/{warehouse}", writing, (*call).deleteWarehouse,
 		"409 while it holds namespaces. Its files stay."},
+	{"POST", "/management/v1/warehouses/{warehouse}/sweep", writing, (*call).sweepWarehouse,
+		"Gives up metadata files that no table reaches; `dryRun=true` only lists them."},
 }
 
 // catalogPath is how the templates begin that /v1/config advertises.
 const catalogPath = "/v1/{prefix}/"
+
+// managementPath is how the templates begin that manage warehouses.
+const managementPath = "/management/v1/"
 
 // endpoints are the routes that clients ask for by name before they use them.
 func endpoints(routes []route) []string {

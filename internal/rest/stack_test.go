@@ -26,6 +26,7 @@ import (
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
 	llocal "github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/reclaim"
 	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/mem"
 )
@@ -111,8 +112,13 @@ func newStack(t *testing.T, change ...func(*Options)) *stack {
 			return s.clock
 		},
 	})
+	reclaimer := reclaim.New(reclaim.Options{Runner: runner, Files: s.files, Log: slog.New(slog.NewTextHandler(s.log, nil)), Grace: time.Minute})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { reclaimer.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
 	opt := Options{
-		Runner: runner, Files: s.files, Roots: s.files,
+		Runner: runner, IdempotencyLifetime: 30 * time.Minute, Reclaimer: reclaimer, Roots: s.files,
 		WarehouseRoot: func(name string) string { return "file://" + s.root + "/" + name },
 		MaxBodyBytes:  64 << 10,
 		Log:           slog.New(slog.NewTextHandler(s.log, nil)),
@@ -123,7 +129,7 @@ func newStack(t *testing.T, change ...func(*Options)) *stack {
 	s.handler = New(opt)
 	s.handler.newID = s.newID
 
-	main, err := s.files.Resolve("file://" + s.root + "/main")
+	main, err := s.files.Resolve(t.Context(), "file://"+s.root+"/main", blob.S3Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,4 +268,17 @@ func (s *stack) write(path, data string) {
 // breakStore makes every Apply fail from now on, and tells nothing more.
 func breakStore(s *mem.Store, err error) {
 	s.Fault = func(store.Batch) mem.Fault { return mem.Fault{Err: err} }
+}
+
+// noReclaim deletes nothing.
+type noReclaim struct{}
+
+func (noReclaim) Start(string, string) <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (noReclaim) Sweep(context.Context, string, bool) (reclaim.SweepReport, error) {
+	return reclaim.SweepReport{}, nil
 }

@@ -1,14 +1,11 @@
 package rest
 
 import (
-	"context"
 	"net/http"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/landfast/landfast/internal/catalog"
-	"github.com/landfast/landfast/internal/rawjson"
-	"github.com/landfast/landfast/internal/tablemeta"
 )
 
 type listTablesBody struct {
@@ -17,18 +14,30 @@ type listTablesBody struct {
 }
 
 func (c *call) listTables() error {
-	page, err := c.page()
+	request, err := c.listRequest()
 	if err != nil {
-		return c.afterExistence(err)
+		return err
 	}
-	list := &catalog.ListTables{Request: catalog.ListTablesRequest{
-		Warehouse: c.path.warehouse, Namespace: c.path.namespace, Page: page,
-	}}
+	list := &catalog.ListTables{Request: request}
 	if err := c.do(list); err != nil {
 		return err
 	}
-	body := listTablesBody{NextPageToken: pageToken(list.Result.NextToken)}
-	for _, name := range list.Result.Names {
+	return c.names(list.Result)
+}
+
+// listRequest is the request for a page of the tables or views of a namespace.
+func (c *call) listRequest() (catalog.ListTablesRequest, error) {
+	page, err := c.page()
+	if err != nil {
+		return catalog.ListTablesRequest{}, c.afterExistence(err)
+	}
+	return catalog.ListTablesRequest{Warehouse: c.path.warehouse, Namespace: c.path.namespace, Page: page}, nil
+}
+
+// names answers with a page of tables or views.
+func (c *call) names(list catalog.ListTablesResult) error {
+	body := listTablesBody{NextPageToken: pageToken(list.NextToken)}
+	for _, name := range list.Names {
 		body.Identifiers = append(body.Identifiers, catalog.Ident{Namespace: c.path.namespace, Name: name})
 	}
 	return c.ok(body)
@@ -49,10 +58,14 @@ func (c *call) createTable() error {
 		Properties:    body.Properties,
 		Stage:         body.StageCreate,
 	}}
-	if err := c.do(create); err != nil {
+	run := c.mutate
+	if body.StageCreate {
+		run = func(op catalog.Mutation) error { return c.do(op) } // changes nothing
+	}
+	if err := run(create); err != nil {
 		return err
 	}
-	return c.table(create.Result, endOfLoad)
+	return c.loadedTable(create.Result)
 }
 
 func (c *call) loadTable() error {
@@ -67,20 +80,26 @@ func (c *call) loadTable() error {
 	if snapshots != catalog.SnapshotsAll && snapshots != catalog.SnapshotsRefs {
 		return c.afterExistence(refuse(catalog.ErrInvalid, "Invalid snapshots %q: it must be all or refs", value))
 	}
+	tags := parseTags(c.r.Header.Values("If-None-Match"))
 	load := &catalog.LoadTable{Request: catalog.LoadTableRequest{
-		Warehouse: c.path.warehouse, Table: c.path.ident(), Snapshots: snapshots,
-		Known: parseTags(c.r.Header.Values("If-None-Match")),
+		Warehouse: c.path.warehouse, Table: c.path.ident(), Snapshots: snapshots, Known: stateTags(tags),
 	}}
 	if err := c.do(load); err != nil {
 		return err
 	}
+	if load.Result.NotModified && !slices.Contains(tags, c.tag(load.Result.TableState)) && !slices.Contains(tags, anyTag) {
+		load.Request.Known = nil // the table is as the client knows it, but not how it is reached
+		if err := c.do(load); err != nil {
+			return err
+		}
+	}
 	if load.Result.NotModified {
 		c.answered = true
-		c.w.Header().Set("ETag", quoteTag(load.Result.ETag))
+		c.w.Header().Set("ETag", quoteTag(c.tag(load.Result.TableState)))
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return c.table(load.Result.TableState, endOfLoad)
+	return c.loadedTable(load.Result.TableState)
 }
 
 func (c *call) tableExists() error {
@@ -95,32 +114,29 @@ func (c *call) commitTable() error {
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	creates := createsTable(body.Requirements)
+	creates := catalog.CreatesTable(body.Requirements)
 	if creates {
 		// The client takes 409 for a table that exists, as on every other create.
 		c.class = writing
 	}
-	if body.Identifier != nil && !sameIdent(body.Identifier.ident(), c.path.ident()) {
-		return c.afterExistence(refuse(catalog.ErrInvalid, "Invalid identifier %s: the path names the table %s",
-			body.Identifier.ident(), c.path.ident()))
+	if err := c.sameAsPath(body.Identifier, "table"); err != nil {
+		return err
 	}
 	commit := &catalog.CommitTable{Request: catalog.CommitTableRequest{
 		Warehouse: c.path.warehouse, Table: c.path.ident(), Requirements: body.Requirements, Updates: body.Updates, Creates: creates,
 	}}
-	if err := c.do(commit); err != nil {
+	if err := c.mutate(commit); err != nil {
 		return err
 	}
-	return c.table(commit.Result, endOfCommit)
+	return c.committedTable(commit.Result)
 }
 
-// createsTable tells a commit that creates a table, which is staged, from one
-// that changes a table. The decision parses the requirements again, on purpose:
-// what to queue for and how to refuse must be known before, and a request keeps the
-// client's bytes, so that all that is wrong with them is said in one place.
-func createsTable(requirements []byte) bool {
-	var parsed []tablemeta.Requirement
-	err := rawjson.Unmarshal(requirements, &parsed)
-	return err == nil && tablemeta.IsCreate(parsed)
+// sameAsPath refuses a body that names something else than the path does.
+func (c *call) sameAsPath(body *identBody, what string) error {
+	if body == nil || sameIdent(body.ident(), c.path.ident()) {
+		return nil
+	}
+	return c.afterExistence(refuse(catalog.ErrInvalid, "Invalid identifier %s: the path names the %s %s", body.ident(), what, c.path.ident()))
 }
 
 func sameIdent(a, b catalog.Ident) bool {
@@ -128,40 +144,44 @@ func sameIdent(a, b catalog.Ident) bool {
 }
 
 func (c *call) dropTable() error {
-	value, given, err := c.parameter("purgeRequested")
+	purge, err := c.flag("purgeRequested")
 	if err != nil {
 		return c.afterExistence(err)
-	}
-	purge := strings.EqualFold(value, "true") // PyIceberg sends True and False
-	if given && !purge && !strings.EqualFold(value, "false") {
-		return c.afterExistence(refuse(catalog.ErrInvalid, "Invalid purgeRequested %q: it must be true or false", value))
 	}
 	drop := &catalog.DropTable{Request: catalog.DropTableRequest{
 		Warehouse: c.path.warehouse, Table: c.path.ident(), Purge: purge,
 	}}
-	if err := c.do(drop); err != nil {
+	if err := c.mutate(drop); err != nil {
 		return err
 	}
 	if drop.Result.DyingID != "" {
-		c.reclaim(drop.Result.DyingID)
+		c.awaitPurge(drop.Result.DyingID)
 	}
 	return c.done()
 }
 
-// reclaim deletes the files of a table that has been dropped. The drop is done
-// whatever becomes of them: what is left is found again by the next attempt.
-func (c *call) reclaim(id string) {
-	// A client that does not wait for the answer must not keep its files alive.
-	ctx := context.WithoutCancel(c.ctx)
-	if deadline, ok := c.ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
-		defer cancel()
+// purgeWait is how long a drop waits for the end of its purge, which goes on
+// without it.
+const purgeWait = 2 * time.Second
+
+// awaitPurge has the files of a table that has been dropped deleted. The drop is done
+// whatever becomes of them: what is left is found again.
+func (c *call) awaitPurge(id string) {
+	timer := time.NewTimer(purgeWait)
+	defer timer.Stop()
+	select {
+	case <-c.h.opt.Reclaimer.Start(c.path.warehouse, id):
+	case <-timer.C:
+	case <-c.ctx.Done():
 	}
-	err := catalog.Reclaim(c.owned(ctx, "reclaim"), c.h.opt.Runner, c.h.opt.Files, c.path.warehouse, id)
-	if err != nil {
-		c.h.opt.Log.WarnContext(c.ctx, "files of a dropped table are left for later", "error", err)
+}
+
+func (c *call) unregisterTable() error {
+	unregister := &catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: c.path.warehouse, Table: c.path.ident()}}
+	if err := c.mutate(unregister); err != nil {
+		return err
 	}
+	return c.committedTable(unregister.Result)
 }
 
 func (c *call) registerTable() error {
@@ -175,10 +195,10 @@ func (c *call) registerTable() error {
 		MetadataLocation: *body.MetadataLocation,
 		Overwrite:        body.Overwrite,
 	}}
-	if err := c.do(register); err != nil {
+	if err := c.mutate(register); err != nil {
 		return err
 	}
-	return c.table(register.Result, endOfLoad)
+	return c.loadedTable(register.Result)
 }
 
 func (c *call) renameTable() error {
@@ -189,7 +209,28 @@ func (c *call) renameTable() error {
 	rename := &catalog.RenameTable{Request: catalog.RenameTableRequest{
 		Warehouse: c.path.warehouse, Source: body.Source.ident(), Destination: body.Destination.ident(),
 	}}
-	if err := c.do(rename); err != nil {
+	if err := c.mutate(rename); err != nil {
+		return err
+	}
+	return c.done()
+}
+
+func (c *call) commitTransaction() error {
+	var body commitTransactionBody
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	if len(body.Changes) == 0 {
+		return refuse(catalog.ErrInvalid, "Invalid table changes: empty")
+	}
+	commit := &catalog.CommitTransaction{Request: catalog.CommitTransactionRequest{Warehouse: c.path.warehouse}}
+	for _, change := range body.Changes {
+		commit.Request.Changes = append(commit.Request.Changes, catalog.TableCommit{
+			Table: change.Identifier.ident(), Requirements: change.Requirements, Updates: change.Updates,
+		})
+		commit.Request.Creates = commit.Request.Creates || catalog.CreatesTable(change.Requirements)
+	}
+	if err := c.mutate(commit); err != nil {
 		return err
 	}
 	return c.done()

@@ -98,14 +98,14 @@ func (c *call) createWarehouse() error {
 	create := &catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
 		ID: id, Name: *body.Name, Root: root, Allowed: allowed, Properties: body.Properties,
 	}}
-	if err := c.do(create); err != nil {
+	if err := c.mutate(create); err != nil {
 		return err
 	}
 	return c.ok(showWarehouse(create.Result))
 }
 
 func (c *call) resolve(location string) (blob.Root, error) {
-	root, err := c.h.opt.Roots.Resolve(location)
+	root, err := c.h.opt.Roots.Resolve(c.ctx, location, blob.S3Options{})
 	if err != nil {
 		return blob.Root{}, unusable(location, err)
 	}
@@ -128,7 +128,7 @@ func unusable(location string, err error) error {
 
 func (c *call) deleteWarehouse() error {
 	drop := &catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: c.path.warehouse}}
-	err := c.do(drop)
+	err := c.mutate(drop)
 	if errors.Is(err, catalog.ErrNotEmpty) {
 		return refuse(errWarehouseNotEmpty, "%v", err)
 	}

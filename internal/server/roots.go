@@ -18,11 +18,11 @@ type roots struct {
 }
 
 // Resolve implements [blob.Roots].
-func (r roots) Resolve(uri string) (blob.Root, error) {
+func (r roots) Resolve(ctx context.Context, uri string, s3 blob.S3Options) (blob.Root, error) {
 	if dir, ok := dirOf(uri); ok && within(dir, r.data) && !within(dir, filepath.Join(r.data, warehousesDir)) {
 		return blob.Root{}, r.refuse(uri) // before the directory is made
 	}
-	return r.Roots.Resolve(uri)
+	return r.Roots.Resolve(ctx, uri, s3)
 }
 
 // Mark implements [blob.Roots]. Only the root of a warehouse gets a marker.

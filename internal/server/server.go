@@ -20,6 +20,7 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	locklocal "github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/reclaim"
 	"github.com/landfast/landfast/internal/rest"
 	"github.com/landfast/landfast/internal/store/embedded"
 )
@@ -34,9 +35,10 @@ const (
 	writeGrace = time.Minute
 	// readyTimeout bounds the question of /readyz to the store.
 	readyTimeout = 2 * time.Second
-	// reclaimEvery is how often files that are dying are looked for; what a drop
-	// gives up is deleted at once, so these are left by failures.
-	reclaimEvery = 10 * time.Minute
+	// applyLimit bounds a batch that was sent, which outlives its request.
+	applyLimit = 15 * time.Second
+	// forgetEvery is how often expired idempotency keys are looked for.
+	forgetEvery = 5 * time.Minute
 )
 
 // ErrCutOff tells that the server stopped while requests were still running, because their time was up.
@@ -81,18 +83,19 @@ func Run(ctx context.Context, o Options) error {
 
 // server is one running instance, in the order in which it is started.
 type server struct {
-	config   config.Config
-	log      *slog.Logger
-	metrics  *metrics
-	listener net.Listener
-	url      string
-	dir      *dataDir
-	store    *embedded.Store
-	queue    *locklocal.Table
-	files    *bloblocal.Store
-	kernel   *kernel.Kernel
-	main     string // location of the warehouse main; empty: it was deleted
-	http     *http.Server
+	config    config.Config
+	log       *slog.Logger
+	metrics   *metrics
+	listener  net.Listener
+	url       string
+	dir       *dataDir
+	store     *embedded.Store
+	queue     *locklocal.Table
+	files     *bloblocal.Store
+	kernel    *kernel.Kernel
+	reclaimer *reclaim.Reclaimer
+	main      string // location of the warehouse main; empty: it was deleted
+	http      *http.Server
 
 	requests *gate // those of the API
 }
@@ -126,8 +129,9 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 	s.files = bloblocal.New()
 	s.kernel = kernel.New(kernel.Options{
 		Store: s.store, Files: s.files, Queue: s.queue,
-		Limit: s.config.RequestTimeout, Observe: s.metrics.operation,
+		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
 	})
+	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace()})
 	if err := s.bootstrap(ctx); err != nil {
 		return nil, err
 	}
@@ -159,7 +163,7 @@ func (s *server) bootstrap(ctx context.Context) error {
 		if location == "" {
 			location = s.dir.warehouseRoot(catalog.MainWarehouse)
 		}
-		if root, err = s.roots().Resolve(location); err != nil {
+		if root, err = s.roots().Resolve(ctx, location, blob.S3Options{}); err != nil {
 			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
 		}
 		if err = s.roots().Mark(ctx, root, id); err != nil {
@@ -211,8 +215,9 @@ func (s *server) listen(ctx context.Context) (err error) {
 // handle prepares the HTTP server.
 func (s *server) handle() {
 	api := rest.New(rest.Options{
-		Runner: s.kernel, Files: s.files, Roots: s.roots(), WarehouseRoot: s.dir.warehouseRoot,
-		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
+		Runner: s.kernel, Reclaimer: s.reclaimer, Roots: s.roots(), WarehouseRoot: s.dir.warehouseRoot,
+		IdempotencyLifetime: s.config.IdempotencyLifetime,
+		RequestTimeout:      s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
 	})
 	routes := s.routes(api)
 	if s.config.Loopback() && !s.config.Insecure {
@@ -232,7 +237,8 @@ func (s *server) handle() {
 func (s *server) serve(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { s.reclaim(background) })
+	running.Go(func() { s.reclaimer.Run(background) })
+	running.Go(func() { s.forget(background) })
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
 
@@ -293,20 +299,13 @@ func (s *server) close() error {
 	return errors.Join(errs...)
 }
 
-// reclaim deletes the files that are dying in each warehouse, now and every
-// reclaimEvery, until ctx is done. A failure leaves them for the next time.
-func (s *server) reclaim(ctx context.Context) {
-	tick := time.NewTicker(reclaimEvery)
+// forget drops idempotency keys whose lifetime is over, until ctx is done.
+func (s *server) forget(ctx context.Context) {
+	tick := time.NewTicker(forgetEvery)
 	defer tick.Stop()
 	for {
-		list := &catalog.ListWarehouses{}
-		if err := s.kernel.Do(ctx, list); err != nil && ctx.Err() == nil {
-			s.log.Warn("files of purged tables were not looked for", "error", err)
-		}
-		for _, w := range list.Result.Warehouses {
-			if err := catalog.ReclaimAll(ctx, s.kernel, s.files, w.Name); err != nil && ctx.Err() == nil {
-				s.log.Warn("files of purged tables are still there", "warehouse", w.Name, "error", err)
-			}
+		if err := catalog.ForgetAllExpired(ctx, s.kernel); err != nil && ctx.Err() == nil {
+			s.log.Warn("expired idempotency keys are still there", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -314,6 +313,19 @@ func (s *server) reclaim(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// lost passes on the files of decisions that lost, each to its warehouse.
+func (s *server) lost(files []kernel.File) {
+	for _, f := range files {
+		s.reclaimer.Lost(f.Warehouse, []string{f.Location})
+	}
+}
+
+// grace is how long a file stays that a request on its way may still name: two
+// requests, or one whose batch takes all the time that it may.
+func (s *server) grace() time.Duration {
+	return max(2*s.config.RequestTimeout, s.config.RequestTimeout+2*applyLimit)
 }
 
 // routes sends the server's own paths to their handlers, whether it is stopping or

@@ -77,7 +77,7 @@ type builder struct {
 	now  int64     // ms; the server's clock
 	// changed is set by every update that is not a no-op.
 	changed bool
-	// propertyAt indexes properties by name; nil until it is needed.
+	// propertyAt is the positions of the properties by name; nil until it is needed.
 	propertyAt map[string]int
 
 	schemaTracking
@@ -141,7 +141,7 @@ func (b *builder) finish(c Change) error {
 	if b.location == "" {
 		return invalid("Table location is required in format v%d", b.formatVersion)
 	}
-	if _, err := codec(&b.state); err != nil {
+	if _, err := codec(&b.properties, codecNone); err != nil {
 		return err
 	}
 	if err := b.check(); err != nil {

@@ -65,6 +65,9 @@ func (r Requirement) Equal(o Requirement) bool { return bytes.Equal(r.raw, o.raw
 // Equal reports whether both were decoded from the same JSON; go-cmp calls it.
 func (u Update) Equal(o Update) bool { return bytes.Equal(u.raw, o.raw) }
 
+// Equal reports whether both were decoded from the same JSON; go-cmp calls it.
+func (u ViewUpdate) Equal(o ViewUpdate) bool { return bytes.Equal(u.raw, o.raw) }
+
 func within(span, whole []byte) bool {
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(span)))

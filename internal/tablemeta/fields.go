@@ -126,9 +126,14 @@ func (f *fields) kept(name string) []byte {
 	if f.err != nil {
 		return nil
 	}
-	out := make([]byte, 0, len(value))
+	return withoutNulls(value)
+}
+
+// withoutNulls is an object without its members that are null.
+func withoutNulls(object []byte) []byte {
+	out := make([]byte, 0, len(object))
 	out = append(out, '{')
-	for name, v := range rawjson.Members(value) {
+	for name, v := range rawjson.Members(object) {
 		if !rawjson.IsNull(v) {
 			out = append(rawjson.AppendName(out, name), v...)
 		}

@@ -19,11 +19,11 @@ const (
 	codecGzip = "gzip"
 )
 
-// codec is how the metadata file of the table is compressed.
-func codec(s *state) (string, error) {
-	name, ok := s.property(compressionCodec)
+// codec is how a metadata file is compressed: as the properties say, or as byDefault.
+func codec(properties *list[string], byDefault string) (string, error) {
+	name, ok := property(properties, compressionCodec)
 	if !ok {
-		return codecNone, nil
+		return byDefault, nil
 	}
 	for _, known := range []string{codecNone, codecGzip} {
 		if strings.EqualFold(name, known) {
@@ -38,15 +38,20 @@ func codec(s *state) (string, error) {
 // than baseFile, the file that m's base is in, or 0 if that is empty or has no
 // number. The uuid makes it unlike every other.
 func FileName(m *Metadata, baseFile, uuid string) string {
-	directory, ok := m.property(metadataPath)
+	return fileName(&m.properties, m.location, codecNone, baseFile, uuid)
+}
+
+func fileName(properties *list[string], location, byDefault, baseFile, uuid string) string {
+	directory, ok := property(properties, metadataPath)
 	if ok {
 		directory = stripTrailingSlash(directory)
 	} else {
-		directory = m.location + "/metadata"
+		directory = stripTrailingSlash(location) + "/metadata"
 	}
 	extension := ".metadata.json"
-	// Metadata with an unknown codec is refused by Commit, New and Encode.
-	if name, _ := codec(&m.state); name == codecGzip {
+	// Metadata with an unknown codec is refused when it is made and when it is
+	// encoded.
+	if name, _ := codec(properties, byDefault); name == codecGzip {
 		extension = ".gz.metadata.json"
 	}
 	return fmt.Sprintf("%s/%05d-%s%s", directory, fileNumber(baseFile)+1, uuid, extension)
@@ -69,17 +74,21 @@ func fileNumber(file string) int64 {
 // Encode is the bytes of the file for m: its JSON, compressed as its properties
 // say. The caller must not change them. An unknown codec is an [*InvalidError].
 func Encode(m *Metadata) ([]byte, error) {
-	name, err := codec(&m.state)
+	return encode(&m.properties, codecNone, m.doc)
+}
+
+func encode(properties *list[string], byDefault string, doc []byte) ([]byte, error) {
+	name, err := codec(properties, byDefault)
 	if err != nil {
 		return nil, err
 	}
 	if name == codecNone {
-		return m.doc, nil
+		return doc, nil
 	}
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	// Writing to memory does not fail.
-	_, _ = w.Write(m.doc)
+	_, _ = w.Write(doc)
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("tablemeta: compress metadata: %w", err)
 	}

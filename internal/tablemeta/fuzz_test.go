@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,10 +19,23 @@ import (
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
-// transcriptLines is what comes behind a mark in all transcripts: good seeds.
-func transcriptLines(f testing.TB, mark string) (lines []string) {
+// addChances gives a fuzz target that is made of a property the bytes that its draws
+// are made from: with none, it would draw nothing for long.
+func addChances(f *testing.F) {
+	for seed := range byte(8) {
+		chances := make([]byte, 16<<10)
+		if _, err := rand.NewChaCha8([32]byte{seed}).Read(chances); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(chances)
+	}
+}
+
+// transcriptLines is what comes behind a mark in the transcripts of a directory: good
+// seeds.
+func transcriptLines(f testing.TB, directory, mark string) (lines []string) {
 	f.Helper()
-	files, err := filepath.Glob("testdata/commit/*.txt")
+	files, err := filepath.Glob(directory + "/*.txt")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -36,7 +50,7 @@ func transcriptLines(f testing.TB, mark string) (lines []string) {
 			}
 		}
 	}
-	if len(lines) < 20 {
+	if len(lines) < 5 {
 		f.Fatalf("only %d lines are marked %q", len(lines), mark)
 	}
 	return lines
@@ -130,7 +144,7 @@ func TestParseDamaged(t *testing.T) {
 func TestDamagedCommits(t *testing.T) {
 	all := samples(t)
 	names := slices.Sorted(maps.Keys(all))
-	lines := transcriptLines(t, ">")
+	lines := transcriptLines(t, "testdata/commit", ">")
 	draw := func(t *rapid.T, text []byte) []byte {
 		if rapid.Bool().Draw(t, "whole") {
 			return bytes.Clone(text)
@@ -235,7 +249,7 @@ func commitWell(t failer, base *tablemeta.Metadata, updates []tablemeta.Update) 
 // create one, nothing panics, what is taken gives metadata that can be read, and
 // the updates come through an encoder as they were.
 func FuzzUpdates(f *testing.F) {
-	for _, line := range transcriptLines(f, ">") {
+	for _, line := range transcriptLines(f, "testdata/commit", ">") {
 		f.Add([]byte("[" + line + "]"))
 	}
 	f.Add([]byte(`[{"action":"remove-snapshots","snapshot-ids":[101]},{"action":"set-snapshot-ref","ref-name":"main","type":"branch","snapshot-id":103}]`))
@@ -279,10 +293,14 @@ func FuzzUpdates(f *testing.F) {
 
 // FuzzRequirement: the same for requirements.
 func FuzzRequirement(f *testing.F) {
-	for _, line := range transcriptLines(f, "?") {
+	for _, line := range transcriptLines(f, "testdata/commit", "?") {
+		f.Add([]byte(line))
+	}
+	for _, line := range transcriptLines(f, "testdata/viewcommit", "?") {
 		f.Add([]byte(line))
 	}
 	bases := []*tablemeta.Metadata{nil, sample(f, "v1-legacy"), sample(f, "v2"), sample(f, "v3")}
+	view := viewSample(f, "java")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var r tablemeta.Requirement
 		if err := r.UnmarshalJSON(data); err != nil {
@@ -296,8 +314,11 @@ func FuzzRequirement(f *testing.F) {
 		if err := again.UnmarshalJSON(text); err != nil || !again.Equal(r) {
 			t.Fatalf("came back as %v, %v", again, err)
 		}
+		outcomes := []error{tablemeta.CheckView(view, []tablemeta.Requirement{r})}
 		for _, base := range bases {
-			err := tablemeta.Check(base, []tablemeta.Requirement{r})
+			outcomes = append(outcomes, tablemeta.Check(base, []tablemeta.Requirement{r}))
+		}
+		for _, err := range outcomes {
 			var failed *tablemeta.RequirementError
 			if err != nil && !errors.As(err, &failed) {
 				expectInvalid(t, err)

@@ -162,11 +162,15 @@ func (m *Metadata) RefsOnlyJSON() []byte {
 }
 
 func (s *state) property(key string) (value string, ok bool) {
-	i := s.properties.index(func(name *string) bool { return *name == key })
+	return property(&s.properties, key)
+}
+
+func property(properties *list[string], key string) (value string, ok bool) {
+	i := properties.index(func(name *string) bool { return *name == key })
 	if i < 0 {
 		return "", false
 	}
-	return rawjson.String(s.properties.value(i))
+	return rawjson.String(properties.value(i))
 }
 
 func (s *state) refIndex(name string) int {

@@ -338,12 +338,11 @@ func drawUpdate(t *rapid.T, m *model, now int64) updateM {
 	}
 }
 
-// TestRandomCommits compares chains of random commits with the model: the same are
-// refused for the same kind of reason, the others have the same result.
-func TestRandomCommits(t *testing.T) {
-	start := samples(t)["v2-empty"]
-	outcomes := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+// randomCommits compares chains of random commits with the model: the same are
+// refused for the same kind of reason, the others have the same result. It tells the
+// outcome of each.
+func randomCommits(start []byte, outcome func(string)) func(*rapid.T) {
+	return func(t *rapid.T) {
 		m, err := tablemeta.Parse(slices.Clone(start))
 		if err != nil {
 			t.Fatal(err)
@@ -370,14 +369,14 @@ func TestRandomCommits(t *testing.T) {
 				t.Fatalf("commit: %q (%v), changed %v; model: %q, changed %v\nbase    %s\nupdates %s", got, err, changed, why, wantChanged, m.JSON(), text)
 			}
 			if why != "" {
-				outcomes[why]++
+				outcome(why)
 				continue
 			}
 			if !changed {
-				outcomes["unchanged"]++
+				outcome("unchanged")
 				continue
 			}
-			outcomes["changed"]++
+			outcome("changed")
 			if diff := cmp.Diff(want.normal(), decodeModel(t, next.JSON()), cmpEmpty); diff != "" {
 				t.Fatalf("(-model +commit):\n%s\nbase    %s\nupdates %s", diff, m.JSON(), text)
 			}
@@ -386,13 +385,24 @@ func TestRandomCommits(t *testing.T) {
 			}
 			m = next
 		}
-	})
+	}
+}
+
+func TestRandomCommits(t *testing.T) {
+	outcomes := map[string]int{}
+	rapid.Check(t, randomCommits(samples(t)["v2-empty"], func(outcome string) { outcomes[outcome]++ }))
 	t.Logf("outcomes: %v", outcomes)
 	for _, outcome := range []string{"changed", "unchanged", refused, overtaken} {
 		if outcomes[outcome] == 0 {
 			t.Errorf("no commit was %s", outcome)
 		}
 	}
+}
+
+// FuzzCommits is [TestRandomCommits] with the fuzzer in place of chance.
+func FuzzCommits(f *testing.F) {
+	addChances(f)
+	f.Fuzz(rapid.MakeFuzz(randomCommits(samples(f)["v2-empty"], func(string) {})))
 }
 
 // cmpEmpty takes no list and an empty one for the same.

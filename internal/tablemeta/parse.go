@@ -81,7 +81,7 @@ func (d *document) read(s *state) {
 	d.readSchemas(s)
 	d.readSpecs(s)
 	d.readOrders(s)
-	d.readProperties(s)
+	d.readProperties(&s.properties)
 	d.readSnapshots(s)
 	d.readRefs(s)
 	d.readLogs(s)
@@ -191,8 +191,8 @@ func (d *document) predates(name string) bool {
 	return !ok && d.state.formatVersion == 1
 }
 
-func (d *document) readProperties(s *state) {
-	s.properties = readObject(d, "properties", func(name string, value []byte) string {
+func (d *document) readProperties(properties *list[string]) {
+	*properties = readObject(d, "properties", func(name string, value []byte) string {
 		if value[0] != '"' {
 			d.fail("properties: the value of %q must be a string, got %s", excerpt(name), excerpt(value))
 		}

@@ -2,7 +2,7 @@ package tablemeta
 
 import "github.com/landfast/landfast/internal/rawjson"
 
-// This file holds the changes to a table's properties.
+// This file holds the changes to the properties of a table or a view.
 
 type setProperties struct{ members []rawjson.Member }
 
@@ -18,32 +18,30 @@ func decodeSetProperties(f *fields) change {
 }
 
 func (c setProperties) apply(b *builder) error {
-	if len(c.members) == 0 {
-		return nil
+	if c.set(&b.properties, &b.propertyAt) {
+		b.changed = true
 	}
-	at := b.propertyIndex()
-	for _, m := range c.members {
-		if i, ok := at[m.Name]; ok {
-			b.properties.replace(i, m.Name, m.Value)
-		} else {
-			at[m.Name] = b.properties.len()
-			b.properties.add(m.Name, m.Value)
-		}
-	}
-	b.changed = true
 	return nil
 }
 
-// propertyIndex is the positions of the properties by name. Whoever adds one
-// enters it.
-func (b *builder) propertyIndex() map[string]int {
-	if b.propertyAt == nil {
-		b.propertyAt = make(map[string]int, b.properties.len())
-		for i := range b.properties.entries {
-			b.propertyAt[b.properties.entries[i].head] = i
+// set reports whether it set any. at is the positions of the properties by name;
+// nil until it is needed.
+func (c setProperties) set(properties *list[string], at *map[string]int) bool {
+	if *at == nil && len(c.members) > 0 {
+		*at = make(map[string]int, properties.len())
+		for i := range properties.entries {
+			(*at)[properties.entries[i].head] = i
 		}
 	}
-	return b.propertyAt
+	for _, m := range c.members {
+		if i, ok := (*at)[m.Name]; ok {
+			properties.replace(i, m.Name, m.Value)
+		} else {
+			(*at)[m.Name] = properties.len()
+			properties.add(m.Name, m.Value)
+		}
+	}
+	return len(c.members) > 0
 }
 
 type removeProperties struct{ names map[string]bool }
@@ -64,8 +62,17 @@ func decodeRemoveProperties(f *fields) change {
 }
 
 func (c removeProperties) apply(b *builder) error {
-	if b.properties.remove(func(name *string) bool { return c.names[*name] }) > 0 {
-		b.propertyAt, b.changed = nil, true
+	if c.remove(&b.properties, &b.propertyAt) {
+		b.changed = true
 	}
 	return nil
+}
+
+// remove reports whether it removed any, which makes at useless.
+func (c removeProperties) remove(properties *list[string], at *map[string]int) bool {
+	if properties.remove(func(name *string) bool { return c.names[*name] }) == 0 {
+		return false
+	}
+	*at = nil
+	return true
 }

@@ -30,10 +30,13 @@ var requirementKinds = map[string]func(f *fields) requirement{
 	"assert-last-assigned-partition-id": assertInt("last-assigned-partition-id", "last assigned partition id", func(s *state) int { return s.lastPartitionID }),
 	"assert-default-spec-id":            assertInt("default-spec-id", "default partition spec", func(s *state) int { return s.defaultSpecID }),
 	"assert-default-sort-order-id":      assertInt("default-sort-order-id", "default sort order", func(s *state) int { return s.defaultOrderID }),
-	"assert-view-uuid":                  assertViewUUID,
+	assertViewUUIDKind:                  assertViewUUID,
 }
 
-const assertCreate = "assert-create"
+const (
+	assertCreate       = "assert-create"
+	assertViewUUIDKind = "assert-view-uuid"
+)
 
 // UnmarshalJSON refuses an unknown type and a missing field with an
 // [*InvalidError] that names it.

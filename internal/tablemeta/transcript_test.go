@@ -52,8 +52,11 @@ const (
 //	requirements  an absent snapshot-id in assert-ref-snapshot-id means null
 //	snapshots     key-id is kept; a snapshot an hour ahead is refused, one long
 //	              behind is not; the current snapshot can be removed; version 4
-func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/commit/*.txt")
+func TestTranscripts(t *testing.T) { runTranscripts(t, "testdata/commit", runTranscript) }
+
+// runTranscripts calls run for each case in the files of a directory.
+func runTranscripts(t *testing.T, directory string, run func(t *testing.T, out *strings.Builder, block string)) {
+	files, err := filepath.Glob(directory + "/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
@@ -68,7 +71,7 @@ func TestTranscripts(t *testing.T) {
 				if i > 0 {
 					got.WriteString("\n")
 				}
-				runTranscript(t, &got, block)
+				run(t, &got, block)
 			}
 			if *update {
 				if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,6 +22,8 @@ type Subject struct {
 	Roots blob.Roots
 	// NewRoot returns a URI that Resolve accepts: empty, used by nobody else, and below no other that it returned.
 	NewRoot func() string
+	// Options are what Resolve needs to know about such a root.
+	Options blob.S3Options
 }
 
 // Run runs the suite. It calls open once for each subtest.
@@ -38,6 +41,11 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"read is bounded", readIsBounded},
 		{"missing", missing},
 		{"delete", deleteThenGone},
+		{"list", list},
+		{"list nothing", listNothing},
+		{"list many", listMany},
+		{"list is stopped", listIsStopped},
+		{"list and delete", listAndDelete},
 		{"a directory is no file", aDirectoryIsNoFile},
 		{"outside the scope", outsideTheScope},
 		{"several roots", severalRoots},
@@ -55,7 +63,7 @@ const anySize = 1 << 30
 
 func (s Subject) root(t *testing.T) blob.Root {
 	t.Helper()
-	r, err := s.Roots.Resolve(s.NewRoot())
+	r, err := s.Roots.Resolve(t.Context(), s.NewRoot(), s.Options)
 	if err != nil {
 		t.Fatalf("Resolve: %v", err)
 	}
@@ -88,22 +96,24 @@ func (s Subject) wantAbsent(t *testing.T, scope blob.Scope, location string) {
 	}
 }
 
+// attempts runs every method of the Store on the location.
+func (s Subject) attempts(ctx context.Context, scope blob.Scope, location string) map[string]error {
+	_, read := s.Store.Read(ctx, scope, location, anySize)
+	_, exists := s.Store.Exists(ctx, scope, location)
+	return map[string]error{
+		"Read": read, "Exists": exists,
+		"Create": s.Store.Create(ctx, scope, location, []byte("x")),
+		"Delete": s.Store.Delete(ctx, scope, location),
+		"List":   s.Store.List(ctx, scope, location, func(blob.Entry) error { return nil }),
+	}
+}
+
 // wantAll runs every method of the Store on the location and checks its error.
 func (s Subject) wantAll(t *testing.T, ctx context.Context, scope blob.Scope, location string, ok func(error) bool) {
 	t.Helper()
-	_, read := s.Store.Read(ctx, scope, location, anySize)
-	_, exists := s.Store.Exists(ctx, scope, location)
-	for _, c := range []struct {
-		name string
-		err  error
-	}{
-		{"Read", read},
-		{"Exists", exists},
-		{"Create", s.Store.Create(ctx, scope, location, []byte("x"))},
-		{"Delete", s.Store.Delete(ctx, scope, location)},
-	} {
-		if !ok(c.err) {
-			t.Errorf("%s %q: %v", c.name, location, c.err)
+	for name, err := range s.attempts(ctx, scope, location) {
+		if !ok(err) {
+			t.Errorf("%s %q: %v", name, location, err)
 		}
 	}
 }
@@ -277,6 +287,129 @@ func deleteThenGone(t *testing.T, s Subject) {
 	s.wantBytes(t, scope, g, []byte("stays"))
 }
 
+// list collects the sizes of the files below a directory, by location.
+func (s Subject) list(t *testing.T, scope blob.Scope, location string) map[string]int64 {
+	t.Helper()
+	found := map[string]int64{}
+	err := s.Store.List(t.Context(), scope, location, func(e blob.Entry) error {
+		if _, again := found[e.Location]; again {
+			t.Errorf("%s is listed twice", e.Location)
+		}
+		if e.Temporary {
+			t.Errorf("%s is listed as temporary", e.Location)
+		}
+		if age := time.Since(e.Modified); age < -time.Minute || age > time.Hour {
+			t.Errorf("%s was modified at %v, it is said", e.Location, e.Modified)
+		}
+		found[e.Location] = e.Size
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("List %s: %v", location, err)
+	}
+	return found
+}
+
+func list(t *testing.T, s Subject) {
+	root, other := s.root(t), s.root(t)
+	scope := blob.Scope{root, other}
+	for i, path := range []string{"/t", "/ns/t/f", "/ns/t/a/f", "/ns/t/a/b/c/f", "/ns/t/a-b", "/ns/t-1/f", "/ns/t.f", "/ns/u/f"} {
+		s.create(t, scope, root.URI+path, make([]byte, i))
+	}
+	s.create(t, scope, other.URI+"/ns/t/f", nil)
+	if err := s.Roots.Mark(t.Context(), root, "w-1"); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]map[string]int64{
+		"/ns/t":   {"/ns/t/f": 1, "/ns/t/a/f": 2, "/ns/t/a/b/c/f": 3, "/ns/t/a-b": 4},
+		"/ns/t/":  {"/ns/t/f": 1, "/ns/t/a/f": 2, "/ns/t/a/b/c/f": 3, "/ns/t/a-b": 4},
+		"/ns/t/a": {"/ns/t/a/f": 2, "/ns/t/a/b/c/f": 3},
+		"/ns/t-1": {"/ns/t-1/f": 5},
+		"": {
+			"/t": 0, "/ns/t/f": 1, "/ns/t/a/f": 2, "/ns/t/a/b/c/f": 3, "/ns/t/a-b": 4, "/ns/t-1/f": 5, "/ns/t.f": 6, "/ns/u/f": 7,
+		},
+	} {
+		got := map[string]int64{}
+		for location, size := range s.list(t, scope, root.URI+dir) {
+			got[strings.TrimPrefix(location, root.URI)] = size
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("List %q (-want +got):\n%s", dir, diff)
+		}
+	}
+}
+
+func listNothing(t *testing.T, s Subject) {
+	root := s.root(t)
+	scope := blob.Scope{root}
+	if got := s.list(t, scope, root.URI); len(got) > 0 {
+		t.Errorf("List of an empty root: %v", got)
+	}
+	s.create(t, scope, root.URI+"/a/f", []byte("x"))
+	for _, dir := range []string{"/b", "/b/c", "/a/f", "/a/f/g", "/a/F", "/A"} {
+		if got := s.list(t, scope, root.URI+dir); len(got) > 0 {
+			t.Errorf("List of %s: %v", dir, got)
+		}
+	}
+}
+
+// listMany has more files than one batch or page of any implementation here.
+func listMany(t *testing.T, s Subject) {
+	const creators, each = 8, 140
+	root := s.root(t)
+	scope := blob.Scope{root}
+	location := func(i, j int) string { return fmt.Sprintf("%s/t/d-%d/f-%d", root.URI, j%2, i*each+j) }
+	want := map[string]int64{}
+	for i := range creators {
+		for j := range each {
+			want[location(i, j)] = int64(j % 3)
+		}
+	}
+	together(creators, func(i int) {
+		for j := range each {
+			if err := s.Store.Create(t.Context(), scope, location(i, j), make([]byte, j%3)); err != nil {
+				t.Errorf("Create: %v", err)
+			}
+		}
+	})
+	if diff := cmp.Diff(want, s.list(t, scope, root.URI+"/t")); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
+	}
+}
+
+func listIsStopped(t *testing.T, s Subject) {
+	root := s.root(t)
+	scope := blob.Scope{root}
+	for i := range 3 {
+		s.create(t, scope, fmt.Sprintf("%s/t/%d/f", root.URI, i), nil)
+	}
+	enough, calls := errors.New("enough"), 0
+	err := s.Store.List(t.Context(), scope, root.URI+"/t", func(blob.Entry) error { calls++; return enough })
+	if err != enough || calls != 1 {
+		t.Errorf("List: %v after %d calls; want the error of yield as it is after 1", err, calls)
+	}
+}
+
+func listAndDelete(t *testing.T, s Subject) {
+	const files = 20
+	root := s.root(t)
+	scope := blob.Scope{root}
+	for i := range files {
+		s.create(t, scope, fmt.Sprintf("%s/t/%d/f-%d", root.URI, i%3, i), nil)
+	}
+	seen := 0
+	err := s.Store.List(t.Context(), scope, root.URI+"/t", func(e blob.Entry) error {
+		seen++
+		return s.Store.Delete(t.Context(), scope, e.Location)
+	})
+	if err != nil || seen != files {
+		t.Errorf("List: %v, %d files; want %d", err, seen, files)
+	}
+	if left := s.list(t, scope, root.URI); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 func aDirectoryIsNoFile(t *testing.T, s Subject) {
 	root := s.root(t)
 	scope := blob.Scope{root}
@@ -305,7 +438,15 @@ func outsideTheScope(t *testing.T, s Subject) {
 	}
 	outside := func(err error) bool { return refused(err) && errors.Is(err, blob.ErrOutside) }
 	last := root.URI[strings.LastIndexByte(root.URI, '/')+1:]
-	for _, location := range []string{secret, other.URI, root.URI, root.URI + "/", root.URI + "x", root.URI + "x/f", root.URI[:len(root.URI)-len(last)-1] + "/f"} {
+	for _, location := range []string{root.URI, root.URI + "/"} { // may be listed, and nothing else
+		got := s.attempts(t.Context(), blob.Scope{root}, location)
+		for name, err := range got {
+			if name == "List" && err != nil || name != "List" && !outside(err) {
+				t.Errorf("%s %s: %v", name, location, err)
+			}
+		}
+	}
+	for _, location := range []string{secret, other.URI, root.URI + "x", root.URI + "x/f", root.URI[:len(root.URI)-len(last)-1] + "/f"} {
 		s.wantAll(t, t.Context(), blob.Scope{root}, location, outside)
 	}
 	s.wantAll(t, t.Context(), nil, root.URI+"/f", outside)
@@ -327,7 +468,7 @@ func severalRoots(t *testing.T, s Subject) {
 	scope := blob.Scope{a, b}
 	s.create(t, scope, a.URI+"/f", []byte("a"))
 	s.create(t, scope, b.URI+"/f", []byte("b"))
-	inner, err := s.Roots.Resolve(a.URI + "/inner")
+	inner, err := s.Roots.Resolve(t.Context(), a.URI+"/inner", s.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,6 +508,9 @@ func aContextThatIsDone(t *testing.T, s Subject) {
 	s.create(t, scope, location, []byte("x"))
 	s.wantAll(t, ctx, scope, location, canceled)
 	s.wantBytes(t, scope, location, []byte("x"))
+	if _, err := s.Roots.Resolve(ctx, root.URI, s.Options); !canceled(err) {
+		t.Errorf("Resolve: %v; want context.Canceled", err)
+	}
 	if err := s.Roots.Mark(ctx, root, "w"); !canceled(err) {
 		t.Errorf("Mark: %v; want context.Canceled", err)
 	}
@@ -378,7 +522,7 @@ func aContextThatIsDone(t *testing.T, s Subject) {
 func resolve(t *testing.T, s Subject) {
 	root := s.root(t)
 	for _, uri := range []string{root.URI, root.URI + "/", root.URI + "//"} {
-		again, err := s.Roots.Resolve(uri)
+		again, err := s.Roots.Resolve(t.Context(), uri, s.Options)
 		if err != nil {
 			t.Errorf("Resolve %s: %v", uri, err)
 		}
@@ -402,7 +546,7 @@ func resolve(t *testing.T, s Subject) {
 	}
 	for _, uri := range []string{"", "relative", "/no/scheme", "http://localhost/x", root.URI + "/../x", root.URI + "/a\nb"} {
 		var e *blob.LocationError
-		if r, err := s.Roots.Resolve(uri); !errors.As(err, &e) {
+		if r, err := s.Roots.Resolve(t.Context(), uri, s.Options); !errors.As(err, &e) {
 			t.Errorf("Resolve %q: %v, %v; want a LocationError", uri, r, err)
 		}
 	}

@@ -44,7 +44,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 	ours := func(b *testing.B, dir string) func(i int64) error {
 		s := New()
-		root, err := s.Resolve(blob.DirURI(filepath.Dir(filepath.Dir(dir))))
+		root, err := s.Resolve(b.Context(), blob.DirURI(filepath.Dir(filepath.Dir(dir))), blob.S3Options{})
 		must(b, err)
 		location := root.URI + "/t/metadata/"
 		return func(i int64) error {

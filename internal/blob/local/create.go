@@ -46,7 +46,7 @@ func (s *Store) create(ctx context.Context, t target, data []byte) error {
 		return err
 	}
 	defer dir.Close()
-	temporary := ".landfast-" + rand.Text() + ".tmp"
+	temporary := blob.TemporaryPrefix + rand.Text() + blob.TemporarySuffix
 	if err := s.writeDurably(dir.in, temporary, data); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func tempDir(t testing.TB) string {
 
 func newRoot(t testing.TB, s *Store) blob.Root {
 	t.Helper()
-	root, err := s.Resolve(blob.DirURI(tempDir(t)))
+	root, err := s.Resolve(t.Context(), blob.DirURI(tempDir(t)), blob.S3Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestLinks(t *testing.T) {
 	outside := filepath.Join(base, "outside")
 	must(t, os.MkdirAll(filepath.Join(outside, "dir"), 0o777))
 	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("s"), 0o666))
-	root, err := s.Resolve(blob.DirURI(filepath.Join(base, "root")))
+	root, err := s.Resolve(t.Context(), blob.DirURI(filepath.Join(base, "root")), blob.S3Options{})
 	must(t, err)
 	scope := blob.Scope{root}
 	must(t, s.Create(t.Context(), scope, root.URI+"/in/file", []byte("inside")))
@@ -195,7 +195,7 @@ func swapDuringCalls(t *testing.T, prepare func(t *testing.T, root string) (swap
 	must(t, os.Mkdir(outside, 0o777))
 	must(t, os.WriteFile(filepath.Join(outside, "f"), []byte("secret"), 0o666))
 	must(t, os.WriteFile(filepath.Join(outside, "g"), []byte("precious"), 0o666))
-	root, err := s.Resolve(blob.DirURI(filepath.Join(base, "root")))
+	root, err := s.Resolve(t.Context(), blob.DirURI(filepath.Join(base, "root")), blob.S3Options{})
 	must(t, err)
 	scope := blob.Scope{root}
 	must(t, s.Create(t.Context(), scope, root.URI+"/a/f", []byte("inside")))
@@ -399,7 +399,7 @@ func TestResolve(t *testing.T) {
 		{uri + "/abslink", blob.Root{URI: uri + "/abslink", Dir: real}},
 		{uri + "/link/made/deep", blob.Root{URI: uri + "/link/made/deep", Dir: filepath.Join(real, "made", "deep")}},
 	} {
-		got, err := s.Resolve(c.uri)
+		got, err := s.Resolve(t.Context(), c.uri, blob.S3Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.uri, err)
 		}
@@ -411,14 +411,14 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{uri + "/file", uri + "/file/below", uri + "/dangling", uri + "/loop", uri + "/spaced", uri + "/has space", "file:///", "s3://bucket/key"} {
-		if got, err := s.Resolve(bad); err == nil {
+		if got, err := s.Resolve(t.Context(), bad, blob.S3Options{}); err == nil {
 			t.Errorf("%s: resolved to %v", bad, got)
 		}
 	}
 
 	// Two spellings of one directory have one canonical form.
-	a, _ := s.Resolve(uri + "/real")
-	b, _ := s.Resolve(uri + "/link")
+	a, _ := s.Resolve(t.Context(), uri+"/real", blob.S3Options{})
+	b, _ := s.Resolve(t.Context(), uri+"/link", blob.S3Options{})
 	scope := blob.Scope{a, b}
 	must(t, s.Create(t.Context(), scope, b.URI+"/t/f", []byte("x")))
 	data, err := s.Read(t.Context(), scope, a.URI+"/t/f", 10)

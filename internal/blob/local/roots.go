@@ -14,7 +14,10 @@ import (
 
 // Resolve implements [blob.Roots]. The URI of the root is the normal form of what was written; Dir is
 // the directory that it leads to now. Both must be free of characters that need escaping.
-func (s *Store) Resolve(uri string) (blob.Root, error) {
+func (s *Store) Resolve(ctx context.Context, uri string, s3 blob.S3Options) (blob.Root, error) {
+	if err := ctx.Err(); err != nil {
+		return blob.Root{}, err
+	}
 	normal, err := blob.Normalize(uri)
 	if err != nil {
 		return blob.Root{}, err
@@ -22,6 +25,9 @@ func (s *Store) Resolve(uri string) (blob.Root, error) {
 	slashed, ok := strings.CutPrefix(normal, "file://")
 	if !ok {
 		return blob.Root{}, &blob.LocationError{Location: uri, Problem: "it is not a directory of this machine", Remedy: "write file:///absolute/path"}
+	}
+	if s3 != (blob.S3Options{}) {
+		return blob.Root{}, &blob.LocationError{Location: uri, Problem: "it is not on S3, but has S3 options", Remedy: "leave them out, or write s3://bucket/prefix"}
 	}
 	given, err := osPath(slashed)
 	if err != nil {

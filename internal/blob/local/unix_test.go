@@ -63,7 +63,7 @@ func TestUmask(t *testing.T) {
 			root := newRoot(t, s)
 			old := syscall.Umask(mask) // of the whole process: no other test of this package runs in parallel
 			err := s.Create(t.Context(), blob.Scope{root}, root.URI+"/a/b/f", []byte("x"))
-			made, err2 := s.Resolve(root.URI + "/made")
+			made, err2 := s.Resolve(t.Context(), root.URI+"/made", blob.S3Options{})
 			syscall.Umask(old)
 			must(t, errors.Join(err, err2))
 			for path, mode := range map[string]os.FileMode{

@@ -1,0 +1,281 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+)
+
+const (
+	// reportMax bounds the files that a report names.
+	reportMax = 1000
+	// candidatesMax is how many files of one table a sweep looks at. The next one goes on.
+	candidatesMax = 10_000
+)
+
+// SweepReport tells what a sweep has found, or what one in earnest would do.
+type SweepReport struct {
+	Tables    int      // that were looked at, views included
+	Skipped   int      // of these, whose orphans could not be told: damaged, out of reach, or among the files of others
+	Orphans   int      // metadata files that were given up
+	Leftovers int      // temporary files that were deleted
+	Files     []string // of both, the first 1000
+}
+
+func (s *SweepReport) add(file string) {
+	if len(s.Files) < reportMax {
+		s.Files = append(s.Files, file)
+	}
+}
+
+// ownName is how this catalog names metadata files.
+var ownName = regexp.MustCompile(`^([0-9]{5,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.gz)?\.metadata\.json$`)
+
+// Sweep looks for orphans in the metadata directories of a warehouse's live tables and
+// views: metadata files that were uploaded and never named, and names them as dying; a round deletes
+// them later. An orphan has a name as this catalog chooses and the uuid of the table, is older than
+// the time of grace, is not in the table's history, and does not precede the oldest file that is
+// known of it: where the history breaks off, what came before cannot be told from orphans.
+//
+// Temporary files that are older than the time of grace are deleted. A dry run only
+// reports. Sweeps wait for each other. With an error the report tells how far it came.
+func (r *Reclaimer) Sweep(ctx context.Context, warehouse string, dryRun bool) (SweepReport, error) {
+	s := &sweep{r: r, warehouse: warehouse, dryRun: dryRun}
+	select {
+	case r.sweeping <- struct{}{}:
+		defer func() { <-r.sweeping }()
+	case <-ctx.Done():
+		return s.report, ctx.Err()
+	}
+	if err := r.mounted(ctx, warehouse); err != nil {
+		return s.report, err
+	}
+	s.before = r.opt.Now().Add(-r.opt.Grace)
+	err := s.run(ctx)
+	if s.report.Orphans+s.report.Leftovers+s.report.Skipped > 0 && !dryRun {
+		r.opt.Log.LogAttrs(ctx, slog.LevelInfo, "a warehouse was swept", slog.String("warehouse", warehouse),
+			slog.Int("tables", s.report.Tables), slog.Int("skipped", s.report.Skipped),
+			slog.Int("orphans", s.report.Orphans), slog.Int("leftovers", s.report.Leftovers))
+	}
+	return s.report, err
+}
+
+// sweep is one call of Sweep.
+type sweep struct {
+	r         *Reclaimer
+	warehouse string
+	dryRun    bool
+	before    time.Time // what was modified later is let alone
+	scope     blob.Scope
+	report    SweepReport
+}
+
+// run goes on past tables whose files cannot be reached, and returns the first such error.
+func (s *sweep) run(ctx context.Context) error {
+	page := catalog.Page{Size: pageSize}
+	var first error
+	faults := 0
+	for {
+		find := &catalog.FindTables{Request: catalog.FindTablesRequest{Warehouse: s.warehouse, Page: page}}
+		if err := s.r.opt.Runner.Do(ctx, find); err != nil {
+			return cmp.Or(first, err)
+		}
+		s.scope = find.Result.Scope
+		for _, t := range find.Result.Tables {
+			s.report.Tables++
+			err := s.table(ctx, t)
+			if err != nil {
+				s.report.Skipped++
+			}
+			if errors.Is(err, errSkipped) || err == nil {
+				continue
+			}
+			first = cmp.Or(first, err)
+			if faults++; faults >= faultsMax || ctx.Err() != nil {
+				return first
+			}
+		}
+		if page.Token = find.Result.NextToken; page.Token == "" {
+			return first
+		}
+	}
+}
+
+// errSkipped says that a table's files cannot be told from those of others, or not be read.
+var errSkipped = errors.New("reclaim: skipped")
+
+// table looks at the directory of one table's metadata files.
+func (s *sweep) table(ctx context.Context, t catalog.TablePointer) error {
+	current, err := s.scope.Canonical(t.MetadataLocation)
+	own := func(place string) bool { return blob.Within(current, place) && current != place }
+	if err != nil || !slices.ContainsFunc(t.Places, own) {
+		return errSkipped
+	}
+	h, err := s.history(ctx, t)
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, errUnusable) {
+		return errSkipped
+	}
+	if err != nil {
+		return err
+	}
+	found, err := s.list(ctx, parent(t.MetadataLocation), h)
+	var notOurs *blob.LocationError
+	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+		return errSkipped
+	}
+	if err != nil {
+		return err
+	}
+	return s.give(ctx, t, h, found)
+}
+
+// history is what is known of a table's metadata files.
+type history struct {
+	uuid   string
+	files  map[string]bool // by canonical location
+	oldest int64           // the least number in their names; -1 if none has one
+}
+
+func (s *sweep) history(ctx context.Context, t catalog.TablePointer) (history, error) {
+	generations := [][]string{{t.MetadataLocation}}
+	h := history{files: map[string]bool{}, oldest: -1}
+	if t.Kind == catalog.KindView {
+		v, err := s.r.readView(ctx, s.scope, t.MetadataLocation)
+		if err != nil {
+			return h, err
+		}
+		h.uuid = v.UUID()
+	} else {
+		m, err := s.r.readTable(ctx, s.scope, t.MetadataLocation)
+		if err != nil {
+			return h, err
+		}
+		former, err := s.r.history(ctx, s.scope, t.MetadataLocation, m)
+		if err != nil {
+			return h, err
+		}
+		h.uuid, generations = m.UUID(), append(generations, former...)
+	}
+	for _, f := range slices.Concat(generations...) {
+		if canonical, err := s.scope.Canonical(f); err == nil {
+			h.files[canonical] = true
+		}
+		if n, ok := number(f); ok && (h.oldest < 0 || n < h.oldest) {
+			h.oldest = n
+		}
+	}
+	return h, nil
+}
+
+// number is the number in the name of a metadata file of this catalog.
+func number(location string) (int64, bool) {
+	m := ownName.FindStringSubmatch(location[strings.LastIndexByte(location, '/')+1:])
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	return n, err == nil
+}
+
+// list finds the files of a directory that may be orphans, and deletes temporary files.
+func (s *sweep) list(ctx context.Context, dir string, h history) (found []string, err error) {
+	inDir, err := s.scope.Canonical(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = s.r.opt.Files.List(ctx, s.scope, dir, func(e blob.Entry) error {
+		canonical, err := s.scope.Canonical(e.Location)
+		if err != nil || parent(canonical) != inDir || !e.Modified.Before(s.before) {
+			return nil
+		}
+		if e.Temporary {
+			return s.leftover(ctx, e.Location)
+		}
+		if n, ok := number(e.Location); ok && !h.files[canonical] && h.oldest >= 0 && n >= h.oldest && len(found) < candidatesMax {
+			found = append(found, e.Location)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// leftover deletes a temporary file. What is none of ours after all stays.
+func (s *sweep) leftover(ctx context.Context, location string) error {
+	if !s.dryRun {
+		err := s.r.opt.Files.Delete(ctx, s.scope, location)
+		var notOurs *blob.LocationError
+		if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.report.Leftovers++
+	s.report.add(location)
+	return nil
+}
+
+// give gives up those of the files that are the table's, or reports that it would.
+func (s *sweep) give(ctx context.Context, t catalog.TablePointer, h history, found []string) error {
+	for files := range slices.Chunk(found, giveUpMax) {
+		var orphans []string
+		for _, f := range files {
+			own, err := s.isOf(ctx, t.Kind, h.uuid, f)
+			if err != nil {
+				return err
+			}
+			if own {
+				orphans = append(orphans, f)
+			}
+		}
+		if len(orphans) > 0 && !s.dryRun {
+			var err error
+			if orphans, err = s.r.giveUp(ctx, s.warehouse, orphans); err != nil {
+				return err
+			}
+		}
+		s.report.Orphans += len(orphans)
+		for _, f := range orphans {
+			s.report.add(f)
+		}
+	}
+	return nil
+}
+
+// isOf tells whether a metadata file is one of the table with this uuid. A table that was dropped
+// without its files may have lain where another lies now, and may be registered again.
+func (s *sweep) isOf(ctx context.Context, kind catalog.Kind, uuid, location string) (bool, error) {
+	var there string
+	if kind == catalog.KindView {
+		v, err := s.r.readView(ctx, s.scope, location)
+		if err != nil {
+			return false, faultOnly(err)
+		}
+		there = v.UUID()
+	} else {
+		m, err := s.r.readTable(ctx, s.scope, location)
+		if err != nil {
+			return false, faultOnly(err)
+		}
+		there = m.UUID()
+	}
+	return uuid != "" && there == uuid, nil
+}
+
+// faultOnly is err if it is a fault of the store, and not a file that is missing or unusable.
+func faultOnly(err error) error {
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, errUnusable) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/landfast/landfast/internal/catalog"
+)
+
+// sweepMargin is what a sweep leaves of the request's time for its answer.
+const sweepMargin = 2 * time.Second
+
+type sweepBody struct {
+	// Complete tells whether the whole warehouse was looked at in the time of a
+	// request. The server's own sweep, once a day, has no such bound.
+	Complete bool `json:"complete"`
+	DryRun   bool `json:"dry-run"`
+	// Tables counts what was looked at, views included; Skipped is how many of them could not be judged.
+	Tables  int `json:"tables"`
+	Skipped int `json:"skipped"`
+	// Orphans and Leftovers count files: metadata files that nothing reaches, and what interrupted writes left.
+	Orphans   int `json:"orphans"`
+	Leftovers int `json:"leftovers"`
+	// Files are the first of them.
+	Files []string `json:"files"`
+}
+
+func (c *call) sweepWarehouse() error {
+	dryRun, err := c.flag("dryRun")
+	if err != nil {
+		return c.afterExistence(err)
+	}
+	if err := c.mustExist(); err != nil {
+		return err
+	}
+	ctx := c.owned(c.ctx, "sweep")
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-sweepMargin))
+		defer cancel()
+	}
+	report, err := c.h.opt.Reclaimer.Sweep(ctx, c.path.warehouse, dryRun)
+	late := errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil
+	if err != nil && !late {
+		return err
+	}
+	return c.ok(sweepBody{
+		Complete: !late, DryRun: dryRun, Tables: report.Tables, Skipped: report.Skipped,
+		Orphans: report.Orphans, Leftovers: report.Leftovers, Files: report.Files,
+	})
+}
+
+// flag is a query parameter that is true or false; absent, it is false.
+func (c *call) flag(name string) (bool, error) {
+	value, given, err := c.parameter(name)
+	if err != nil || !given {
+		return false, err
+	}
+	switch { // PyIceberg sends True and False
+	case strings.EqualFold(value, "true"):
+		return true, nil
+	case strings.EqualFold(value, "false"):
+		return false, nil
+	}
+	return false, refuse(catalog.ErrInvalid, "Invalid %s %q: it must be true or false", name, value)
+}
