@@ -46,21 +46,18 @@ var Suites = []string{
 // Modules are the third-party modules that the program is built from, and who may
 // import each. A module that is used in one place can be replaced there.
 var Modules = map[string][]string{
-	"github.com/alecthomas/kong":               {"cmd/landfast"},
-	"github.com/aws/aws-sdk-go-v2":             {"internal/blob/s3"},
-	"github.com/aws/aws-sdk-go-v2/config":      {"internal/blob/s3"},
-	"github.com/aws/aws-sdk-go-v2/credentials": {"internal/blob/s3"},
-	"github.com/aws/aws-sdk-go-v2/service/s3":  {"internal/blob/s3"},
-	"github.com/aws/smithy-go":                 {"internal/blob/s3"},
-	"github.com/go-json-experiment/json":       {"internal/rawjson"},
-	"github.com/google/uuid":                   {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
-	"github.com/klauspost/compress":            {"internal/tablemeta"},
-	"github.com/prometheus/client_golang":      {"internal/server"},
-	"github.com/twmb/avro":                     {"internal/manifest"},
-	"go.yaml.in/yaml/v3":                       {"internal/config"},
-	"golang.org/x/sync":                        {"internal/kernel", "internal/reclaim"},
-	"golang.org/x/sys":                         {"internal/blob/local", "internal/server"},
-	"modernc.org/sqlite":                       {"internal/store/embedded"},
+	"github.com/alecthomas/kong":          {"cmd/landfast"},
+	"github.com/aws/aws-sdk-go-v2":        {"internal/blob/s3"},
+	"github.com/aws/smithy-go":            {"internal/blob/s3"},
+	"github.com/go-json-experiment/json":  {"internal/rawjson"},
+	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
+	"github.com/klauspost/compress":       {"internal/tablemeta"},
+	"github.com/prometheus/client_golang": {"internal/server"},
+	"github.com/twmb/avro":                {"internal/manifest"},
+	"go.yaml.in/yaml/v3":                  {"internal/config"},
+	"golang.org/x/sync":                   {"internal/kernel", "internal/reclaim"},
+	"golang.org/x/sys":                    {"internal/blob/local", "internal/server"},
+	"modernc.org/sqlite":                  {"internal/store/embedded"},
 }
 
 // TestModules are the third-party modules that test files, suites and the programs below test may import.

@@ -68,12 +68,16 @@ func (c *call) createWarehouse() error {
 	if err := catalog.CheckWarehouseName(*body.Name); err != nil {
 		return err
 	}
-	get := &catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: *body.Name}}
-	switch err := c.do(get); {
-	case err == nil:
-		return refuse(catalog.ErrAlreadyExists, "Warehouse already exists: %s", *body.Name)
-	case !errors.Is(err, catalog.ErrNoSuchWarehouse):
+	if k, err := c.idempotencyKey(); err != nil {
 		return err
+	} else if k == "" {
+		get := &catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: *body.Name}}
+		switch err := c.do(get); {
+		case err == nil:
+			return refuse(catalog.ErrAlreadyExists, "Warehouse already exists: %s", *body.Name)
+		case !errors.Is(err, catalog.ErrNoSuchWarehouse):
+			return err
+		}
 	}
 	id := c.h.newID()
 	var allowed []blob.Root
