@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -250,11 +251,11 @@ func giveUp(files ...string) *catalog.GiveUp {
 }
 
 // once makes an operation under an idempotency key that is remembered for a minute.
-// The hash of a request is the request itself.
 func once(k string, op catalog.Mutation) *catalog.Once {
-	hash, err := kernel.Encode(op)
+	request, err := kernel.Encode(op)
 	if err != nil {
 		panic(err)
 	}
-	return &catalog.Once{Request: catalog.OnceRequest{Warehouse: "main", Key: k, Hash: hash, Lifetime: time.Minute}, Inner: op}
+	hash := sha256.Sum256(request)
+	return &catalog.Once{Request: catalog.OnceRequest{Warehouse: "main", Key: k, Hash: hash[:], Lifetime: time.Minute}, Inner: op}
 }
