@@ -48,12 +48,13 @@ Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server 
 
 // surroundings are what a command sees of the world.
 type surroundings struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
 }
 
 func main() {
-	os.Exit(run(os.Args[1:], surroundings{os.Stdout, os.Stderr, os.Environ()}))
+	os.Exit(run(os.Args[1:], surroundings{os.Stdin, os.Stdout, os.Stderr, os.Environ()}))
 }
 
 // run runs one command and returns its exit status.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,6 +19,7 @@ type warehouseCommand struct {
 	List   warehouseListCommand   `cmd:"" help:"List the warehouses."`
 	Show   warehouseShowCommand   `cmd:"" help:"Show one warehouse."`
 	Delete warehouseDeleteCommand `cmd:"" help:"Delete an empty warehouse; its files stay."`
+	Sweep  warehouseSweepCommand  `cmd:"" help:"Delete metadata files that no table reaches."`
 }
 
 // Help is what --help adds.
@@ -33,7 +35,14 @@ type warehouse struct {
 	Location         string            `json:"location"`
 	AllowedLocations []string          `json:"allowed-locations"`
 	Properties       map[string]string `json:"properties"`
-	CreatedAtMillis  int64             `json:"created-at-ms"`
+	S3               *struct {
+		Endpoint    string `json:"endpoint"`
+		Region      string `json:"region"`
+		PathStyle   *bool  `json:"path-style"`
+		AccessKeyID string `json:"access-key-id"`
+		CAFile      string `json:"ca-file"`
+	} `json:"s3"`
+	CreatedAtMillis int64 `json:"created-at-ms"`
 }
 
 func (w warehouse) created() string {
@@ -50,6 +59,16 @@ func (w warehouse) print(to io.Writer) error {
 	for _, k := range slices.Sorted(maps.Keys(w.Properties)) {
 		fmt.Fprintf(t, "property\t%s=%s\n", k, w.Properties[k])
 	}
+	if o := w.S3; o != nil {
+		for _, line := range [][2]string{{"endpoint", o.Endpoint}, {"region", o.Region}, {"access key", o.AccessKeyID}, {"CA file", o.CAFile}} {
+			if line[1] != "" {
+				fmt.Fprintf(t, "S3 %s\t%s\n", line[0], line[1])
+			}
+		}
+		if o.PathStyle != nil {
+			fmt.Fprintf(t, "S3 path style\t%t\n", *o.PathStyle)
+		}
+	}
 	fmt.Fprintf(t, "created\t%s\n", w.created())
 	return t.Flush()
 }
@@ -57,10 +76,60 @@ func (w warehouse) print(to io.Writer) error {
 type warehouseCreateCommand struct {
 	remote
 	Name     string   `arg:"" help:"Lower-case letters, digits, _ and -; at most 63, beginning with a letter or digit."`
-	Location string   `placeholder:"URI" help:"The root of its files, such as file:///srv/sales. Default: in the data directory of the server."`
+	Location string   `placeholder:"URI" help:"The root of its files, such as file:///srv/sales or s3://bucket/sales. Default: in the data directory of the server."`
 	Allow    []string `sep:"none" placeholder:"URI" help:"Another place where clients may put tables. May be repeated."`
 	Property []string `sep:"none" placeholder:"KEY=VALUE" help:"A property that clients receive as a default. May be repeated."`
+	S3       s3Flags  `embed:"" prefix:"s3-"`
 	JSON     bool     `name:"json" help:"Print the warehouse as JSON."`
+}
+
+// s3Flags say how the bucket of a warehouse is reached.
+type s3Flags struct {
+	Endpoint    string `placeholder:"URL" help:"The server of its bucket. Without any --s3 flag the server's own configuration holds."`
+	Region      string `placeholder:"REGION" help:"The region of its bucket."`
+	PathStyle   *bool  `placeholder:"BOOL" help:"Whether the bucket stands in the path of a URL, not in its host."`
+	AccessKeyID string `name:"access-key-id" placeholder:"ID" help:"The access key. Give --s3-secret-file with it."`
+	SecretFile  string `placeholder:"FILE" help:"A file with the secret of the access key; - reads standard input."`
+	CAFile      string `name:"ca-file" placeholder:"FILE" help:"A PEM file of authorities to trust, on the server."`
+}
+
+// s3Body is what the server is told of them.
+type s3Body struct {
+	Endpoint        string `json:"endpoint,omitempty"`
+	Region          string `json:"region,omitempty"`
+	PathStyle       *bool  `json:"path-style,omitempty"`
+	AccessKeyID     string `json:"access-key-id,omitempty"`
+	SecretAccessKey string `json:"secret-access-key,omitempty"`
+	CAFile          string `json:"ca-file,omitempty"`
+}
+
+// secretMax is more than any secret has, in bytes.
+const secretMax = 4096
+
+// body reads the secret. Nil: no flag was given.
+func (f s3Flags) body(stdin io.Reader) (*s3Body, error) {
+	if f == (s3Flags{}) {
+		return nil, nil
+	}
+	b := &s3Body{Endpoint: f.Endpoint, Region: f.Region, PathStyle: f.PathStyle, AccessKeyID: f.AccessKeyID, CAFile: f.CAFile}
+	if f.SecretFile == "" {
+		return b, nil
+	}
+	from := stdin
+	if f.SecretFile != "-" {
+		file, err := os.Open(f.SecretFile)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--s3-secret-file: %w", err)}
+		}
+		defer file.Close()
+		from = file
+	}
+	secret, err := io.ReadAll(io.LimitReader(from, secretMax))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--s3-secret-file %s: %w", f.SecretFile, err)}
+	}
+	b.SecretAccessKey = strings.TrimSpace(string(secret))
+	return b, nil
 }
 
 // Run creates the warehouse.
@@ -69,12 +138,17 @@ func (c *warehouseCreateCommand) Run(world surroundings) error {
 	if err != nil {
 		return err
 	}
+	s3, err := c.S3.body(world.stdin)
+	if err != nil {
+		return err
+	}
 	body := struct {
 		Name             string            `json:"name"`
 		Location         string            `json:"location,omitempty"`
 		AllowedLocations []string          `json:"allowed-locations,omitempty"`
 		Properties       map[string]string `json:"properties,omitempty"`
-	}{c.Name, c.Location, c.Allow, properties}
+		S3               *s3Body           `json:"s3,omitempty"`
+	}{c.Name, c.Location, c.Allow, properties, s3}
 	var w warehouse
 	raw, err := c.do(context.Background(), "POST", "/management/v1/warehouses", body, &w)
 	if err != nil {
@@ -184,4 +258,51 @@ func (c *warehouseDeleteCommand) Run(world surroundings) error {
 	}
 	_, err := fmt.Fprintf(world.stdout, "deleted warehouse %s; its files stay\n", c.Name)
 	return err
+}
+
+type warehouseSweepCommand struct {
+	remote
+	Name   string `arg:"" help:"The warehouse."`
+	DryRun bool   `help:"Only list them."`
+	JSON   bool   `name:"json" help:"Print the report as JSON."`
+}
+
+// Help is what --help adds.
+func (warehouseSweepCommand) Help() string {
+	return `Writes that lose against another, or are cut off, can leave a metadata file that no table
+names. The server sweeps each warehouse once a day; this does it now. What it finds is deleted
+after a time of grace (two request timeouts), because a request may still be on its way.`
+}
+
+// Run sweeps the warehouse.
+func (c *warehouseSweepCommand) Run(world surroundings) error {
+	var report struct {
+		Complete  bool     `json:"complete"`
+		Tables    int      `json:"tables"`
+		Skipped   int      `json:"skipped"`
+		Orphans   int      `json:"orphans"`
+		Leftovers int      `json:"leftovers"`
+		Files     []string `json:"files"`
+	}
+	path := fmt.Sprintf("/management/v1/warehouses/%s/sweep?dryRun=%t", queryEscape(c.Name), c.DryRun)
+	raw, err := c.do(context.Background(), "POST", path, nil, &report)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(world.stdout, raw)
+	}
+	for _, f := range report.Files {
+		fmt.Fprintln(world.stdout, f)
+	}
+	did := "given up"
+	if c.DryRun {
+		did = "to be given up"
+	}
+	fmt.Fprintf(world.stdout, "%d tables and views looked at, %d of them could not be judged; %d orphans %s, %d leftovers of interrupted writes\n",
+		report.Tables, report.Skipped, report.Orphans, did, report.Leftovers)
+	if !report.Complete {
+		fmt.Fprintln(world.stdout, "not all were looked at in the time of one request; the server's own sweep, once a day, looks at all")
+	}
+	return nil
 }

@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
 )
 
 // No live table's location is equal to, above or below another's. This is why:
@@ -91,14 +90,19 @@ func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID
 		if !blob.Within(c, canonical) {
 			continue
 		}
+		k := key.ForLocation(c)
+		if slices.ContainsFunc(tx.Writes(), func(w store.Write) bool { return w.Key == k }) {
+			continue // made by this decision
+		}
 		// The condition that nothing is below spares what the batch itself writes.
-		there, err := tx.Get(ctx, key.ForLocation(c))
+		there, err := tx.Peek(ctx, k)
 		if err != nil {
 			return err
 		}
-		if !there.Exists() {
-			continue // made by this decision
+		if there.ID != pointerID {
+			return kernel.ErrAgain // dropped since the pointer was read
 		}
+		tx.Keep(there)
 		tx.Put(there.Key, there.ID, there.Value)
 		mine = append(mine, there.Key)
 	}
@@ -171,32 +175,27 @@ func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord
 	return claim(ctx, tx, w, canonical, p.ID, next.Kept)
 }
 
-// keepMetadataPlace stages the claim on the directory in which a pointer's metadata
-// files are now written, if it lies outside of the pointer's places. A directory
-// that belongs to another, or that others write to as well, stays unclaimed: nothing
-// is ever deleted there.
-func keepMetadataPlace(ctx context.Context, tx *kernel.Tx, w Warehouse, id, previousFile string, next *pointerRecord) error {
-	directory, file := path.Split(next.MetadataLocation)
-	if before, _ := path.Split(previousFile); w.OverlapAllowed || before == directory {
-		return nil
-	}
-	canonical, err := w.Scope().Canonical(next.MetadataLocation)
+// metadataPlace is the directory that a table's metadata files are written to, if
+// it lies outside of the table's places and nothing there, above or below, belongs to
+// another pointer: empty otherwise.
+func metadataPlace(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord]) (string, error) {
+	canonical, err := w.Scope().Canonical(p.Value.MetadataLocation)
 	if err != nil {
-		return fromLocation("place for metadata files", err)
+		return "", nil // not ours to open
 	}
-	canonical = strings.TrimSuffix(canonical, "/"+file)
-	if slices.ContainsFunc(next.places(w), func(own string) bool { return blob.Within(canonical, own) }) || len(next.Kept) >= keptMax {
-		return nil
+	directory := canonical[:strings.LastIndexByte(canonical, '/')]
+	if p.Value.owns(w, directory) {
+		return "", nil
 	}
-	switch err := claim(ctx, tx, w, canonical, id, next.claims()); {
-	case err == nil:
-		next.Kept = append(slices.Clone(next.Kept), canonical)
-		return nil
-	case errors.Is(err, errOverlap):
-		return nil
-	default:
-		return err
+	owner, err := ownerOf(ctx, tx, directory, p.ID)
+	if err != nil || owner != (placeOwner{}) {
+		return "", err
 	}
+	below, err := tx.Look(ctx, key.LocationsWithin(directory), 1)
+	if err != nil || len(below) > 0 {
+		return "", err
+	}
+	return directory, nil
 }
 
 // checkAbove refuses a place at or below the location of a table other than the

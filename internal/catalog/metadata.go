@@ -14,10 +14,15 @@ import (
 const metadataBytesMax = 256 << 20
 
 // checkMounted refuses to touch the files of a warehouse whose root is not the
-// one that was marked for it: most often a volume that is not mounted.
+// one that was marked for it: most often a volume that is not mounted. A root that
+// cannot be asked just now is a fault, which passes, and no refusal.
 func checkMounted(ctx context.Context, tx *kernel.Tx, w Warehouse) error {
-	if err := tx.CheckMark(ctx, w.Root, w.ID); err != nil {
+	err := tx.CheckMark(ctx, w.Root, w.ID)
+	if errors.Is(err, blob.ErrMarkMissing) {
 		return refuse(ErrWarehouseUnavailable, "Warehouse %s is not available: %v", w.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("warehouse %s: %w", w.Name, err)
 	}
 	return nil
 }
@@ -25,6 +30,7 @@ func checkMounted(ctx context.Context, tx *kernel.Tx, w Warehouse) error {
 // document is the metadata of a table or of a view.
 type document interface {
 	JSON() []byte
+	UUID() string
 	Location() string
 	// Verify reads what parsing has left unread: it is for files from elsewhere.
 	Verify() error

@@ -10,6 +10,7 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
@@ -19,6 +20,10 @@ import (
 // the places are taken. Single metadata files, of a table that lives or of a decision
 // that lost, are marked each by itself, and whoever would make a pointer name a
 // marked file is refused. Package reclaim deletes what the lists name.
+//
+// That a metadata file is no other pointer's follows from the location that stands
+// in it: whoever names the file lies there, and keeps the place as long as it lives; no
+// two pointers have one place. Where locations may overlap nothing is ever given up.
 
 // dyingRecord is the value of a list of dying files.
 type dyingRecord struct {
@@ -26,10 +31,12 @@ type dyingRecord struct {
 	Kind     Kind     `json:"kind,omitempty"`
 	Places   []string `json:"places,omitempty"`
 	Claims   []string `json:"claims,omitempty"` // of the table that was dropped; they end with the list
-	Files    []string `json:"files,omitempty"`
-	Marks    []string `json:"marks,omitempty"` // Files, normalised: each bears a mark, which ends with the list
-	AtMillis int64    `json:"at-ms"`
-	Grace    bool     `json:"grace,omitempty"`
+	// Registered is that of the table that was dropped.
+	Registered bool     `json:"registered,omitempty"`
+	Files      []string `json:"files,omitempty"`
+	Marks      []string `json:"marks,omitempty"` // Files, normalised: each bears a mark, which ends with the list
+	AtMillis   int64    `json:"at-ms"`
+	Grace      bool     `json:"grace,omitempty"`
 }
 
 // Dying is a list of files that a durable batch has given up.
@@ -41,6 +48,9 @@ type Dying struct {
 	Kind     Kind   `json:"kind,omitempty"` // of Metadata
 	// Places are normalised locations: what is reachable goes only if it lies there.
 	Places []string `json:"places,omitempty"`
+	// Registered says that older metadata files may be named by another table: one of
+	// them goes only if the location that stands in it is in Places.
+	Registered bool `json:"registered,omitempty"`
 	// Files are metadata files that go as they are.
 	Files    []string `json:"files,omitempty"`
 	AtMillis int64    `json:"at-ms"` // when they were given up
@@ -82,7 +92,7 @@ func (op *FindDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result.Scope = w.Value.Scope()
 	add := func(id string, d dyingRecord) {
 		op.Result.Lists = append(op.Result.Lists, Dying{
-			ID: id, Metadata: d.Metadata, Kind: d.Kind, Places: d.Places, Files: d.Files, AtMillis: d.AtMillis, Grace: d.Grace,
+			ID: id, Metadata: d.Metadata, Kind: d.Kind, Places: d.Places, Registered: d.Registered, Files: d.Files, AtMillis: d.AtMillis, Grace: d.Grace,
 		})
 	}
 	if op.Request.ID != "" {
@@ -219,8 +229,8 @@ func (op *FindTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 }
 
 // GiveUp names metadata files as dying that no pointer reaches: files of decisions
-// that lost, and orphans. What a pointer reaches, what lies in nobody's place and what
-// is dying already is passed over.
+// that lost, and orphans. What a pointer reaches, what belongs to no table or view that
+// lives, and what is dying already is passed over.
 type GiveUp struct {
 	Request GiveUpRequest `json:"request"`
 	Result  GiveUpResult  `json:"result"`
@@ -244,74 +254,99 @@ func (op *GiveUp) Plan() kernel.Plan {
 	return kernel.Plan{Op: "give-up", Locks: lock.NewSet(lock.W(key.LocationGuard()))}
 }
 
-// Decide implements kernel.Operation. It writes every pointer that it spares: a
-// commit which was decided before, and whose batch is still on its way with one of
-// the files, then fails.
+// Decide implements kernel.Operation. It writes every pointer whose files it gives
+// up: a commit which was decided before, and whose batch is still on its way with one
+// of the files, then fails.
 func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = GiveUpResult{}
 	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
 	if err != nil || w.Value.OverlapAllowed {
 		return err
 	}
-	if err := openIndex(ctx, tx); err != nil {
-		return err
-	}
-	reached := map[string]map[string]bool{} // by pointer, the canonical locations of its files
+	owners := map[string]*fileOwner{}
 	var files []string
 	for _, f := range op.Request.Files {
-		canonical, err := w.Value.Scope().Canonical(f)
-		if err != nil {
-			continue
-		}
-		owner, err := ownerOf(ctx, tx, canonical, "")
+		d, err := readEither(ctx, tx, w.Value, f)
 		if err != nil {
 			return err
 		}
-		if owner == (placeOwner{}) || owner.warehouse != w.Value.Name {
+		if d == nil {
 			continue
 		}
-		if reached[owner.pointer] == nil {
-			if reached[owner.pointer], err = op.spare(ctx, tx, w, owner.pointer); err != nil {
+		place, err := w.Value.Scope().Canonical(d.Location())
+		if err != nil {
+			continue
+		}
+		at, err := ownerOf(ctx, tx, place, "")
+		if err != nil {
+			return err
+		}
+		if at.warehouse != w.Value.Name {
+			continue
+		}
+		if owners[at.pointer] == nil {
+			if owners[at.pointer], err = readFileOwner(ctx, tx, w, at.pointer); err != nil {
 				return err
 			}
 		}
-		if own := reached[owner.pointer]; len(own) > 0 && !own[canonical] {
+		owner, canonical := owners[at.pointer], ""
+		if canonical, err = w.Value.Scope().Canonical(f); err == nil && owner.uuid == d.UUID() && !owner.reached[canonical] {
 			files = append(files, f)
+			tx.Keep(owner.pointer)
+			tx.Put(owner.pointer.Key, owner.pointer.ID, owner.pointer.Value)
 		}
 	}
 	op.Result.DyingID, op.Result.Files, err = nameDying(ctx, tx, w, files)
 	return err
 }
 
-// spare writes a pointer and returns the metadata files that it reaches directly.
-// None means that it cannot be told: the pointer is gone, or its file is damaged.
-func (op *GiveUp) spare(ctx context.Context, tx *kernel.Tx, w found[Warehouse], id string) (map[string]bool, error) {
-	reached := map[string]bool{}
+// readEither reads a metadata file of a table or a view. Nil: it is gone, or neither.
+func readEither(ctx context.Context, tx *kernel.Tx, w Warehouse, location string) (document, error) {
+	if m, err := readMetadata(ctx, tx, w, location, tablemeta.Parse); err == nil {
+		return m, nil
+	}
+	v, err := readMetadata(ctx, tx, w, location, tablemeta.ParseView)
+	if errors.Is(err, ErrMissingFile) || errors.Is(err, ErrDamaged) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// fileOwner is the pointer that a metadata file belongs to, and what it reaches.
+type fileOwner struct {
+	pointer store.Record
+	uuid    string          // of its metadata; empty: it cannot be told what is reached
+	reached map[string]bool // its metadata files, normalised
+}
+
+// readFileOwner reads a pointer and the metadata that it names.
+func readFileOwner(ctx context.Context, tx *kernel.Tx, w found[Warehouse], id string) (*fileOwner, error) {
+	o := &fileOwner{reached: map[string]bool{}}
 	p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(w.Value.Name, id))
 	if err != nil || !p.Exists() {
-		return reached, err
+		return o, err // it is being purged
 	}
-	tx.Keep(p.Record)
-	tx.Put(p.Key, p.ID, p.Record.Value)
-	names := []string{p.Value.MetadataLocation}
-	if p.Value.Kind == KindTable {
-		m, err := tableMetadata(ctx, tx, w.Value, p.Value.Ident, p.Value.MetadataLocation)
-		if errors.Is(err, ErrMissingFile) || errors.Is(err, ErrDamaged) {
-			return reached, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	o.pointer = p.Record
+	current, err := readEither(ctx, tx, w.Value, p.Value.MetadataLocation)
+	if err != nil || current == nil {
+		return o, err
+	}
+	o.uuid = current.UUID()
+	files := []string{p.Value.MetadataLocation}
+	if m, ok := current.(*tablemeta.Metadata); ok {
 		for _, e := range m.MetadataLog() {
-			names = append(names, e.File)
+			files = append(files, e.File)
 		}
 	}
-	for _, f := range names {
+	for _, f := range files {
 		if c, err := w.Value.Scope().Canonical(f); err == nil {
-			reached[c] = true
+			o.reached[c] = true
 		}
 	}
-	return reached, nil
+	return o, nil
 }
 
 // dyingFilesMax bounds the marks of one batch. A commit that drops more from the log
@@ -323,26 +358,45 @@ const dyingFilesMax = 1000
 const deleteAfterCommit = "write.metadata.delete-after-commit.enabled"
 
 // giveUpDropped names as dying the metadata files that a commit drops from the
-// table's log, if the table asks for it and they lie in its places.
+// table's log, if the table asks for it and they are nobody else's.
 func giveUpDropped(ctx context.Context, tx *kernel.Tx, w found[Warehouse], p pointerRecord, base, next *tablemeta.Metadata) error {
-	if wanted, _ := next.Property(deleteAfterCommit); !strings.EqualFold(wanted, "true") {
+	if wanted, _ := next.Property(deleteAfterCommit); !strings.EqualFold(wanted, "true") || w.Value.OverlapAllowed {
 		return nil
 	}
 	kept := map[string]bool{}
 	for _, e := range next.MetadataLog() {
 		kept[e.File] = true
 	}
-	places := p.places(w.Value)
 	var files []string
 	for _, e := range base.MetadataLog() {
-		canonical, err := w.Value.Scope().Canonical(e.File)
-		own := func(place string) bool { return blob.Within(canonical, place) }
-		if err == nil && !kept[e.File] && slices.ContainsFunc(places, own) && len(files) < dyingFilesMax {
+		if kept[e.File] || len(files) == dyingFilesMax {
+			continue
+		}
+		own, err := isOwn(ctx, tx, w.Value, p, e.File)
+		if err != nil {
+			return err
+		}
+		if own {
 			files = append(files, e.File)
 		}
 	}
 	_, _, err := nameDying(ctx, tx, w, files)
 	return err
+}
+
+// isOwn tells whether a file in a table's metadata log is the table's alone. Of a
+// table that was made here all are; of one that was registered those that name one of
+// its places as their location.
+func isOwn(ctx context.Context, tx *kernel.Tx, w Warehouse, p pointerRecord, file string) (bool, error) {
+	if _, err := w.Scope().Canonical(file); err != nil || !p.Registered {
+		return err == nil, nil
+	}
+	d, err := readEither(ctx, tx, w, file)
+	if err != nil || d == nil {
+		return false, err
+	}
+	place, err := w.Scope().Canonical(d.Location())
+	return err == nil && p.owns(w, place), nil
 }
 
 // nameDying stages a list of dying files and the mark of each. A file that is

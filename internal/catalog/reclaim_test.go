@@ -32,9 +32,17 @@ func reclaim(ctx context.Context, run kernel.Runner, files *kerneltest.Files, wa
 				}
 			}
 			dying = append(dying, list.Metadata)
+			in := func(location string) bool {
+				c, err := scope.Canonical(location)
+				return err == nil && slices.ContainsFunc(list.Places, func(p string) bool { return blob.Within(c, p) })
+			}
 			dying = slices.DeleteFunc(dying, func(f string) bool {
-				c, err := scope.Canonical(f)
-				return err != nil || !slices.ContainsFunc(list.Places, func(p string) bool { return blob.Within(c, p) })
+				if !in(f) {
+					return true
+				}
+				data, err := files.Read(ctx, scope, f, 1<<20)
+				m, parseErr := tablemeta.Parse(data)
+				return err == nil && parseErr == nil && list.Registered && !in(m.Location())
 			})
 		}
 		for _, f := range dying {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/store"
@@ -18,6 +20,11 @@ const (
 	KindTable Kind = "table"
 	KindView  Kind = "view"
 )
+
+// owns tells whether a normalised location is in the pointer's places.
+func (p pointerRecord) owns(w Warehouse, canonical string) bool {
+	return slices.ContainsFunc(p.places(w), func(place string) bool { return blob.Within(canonical, place) })
+}
 
 // title is the kind at the beginning of a sentence.
 func (k Kind) title() string {
@@ -57,9 +64,11 @@ type pointerRecord struct {
 	// server chose the location, or the warehouse opted out.
 	Claim string `json:"claim,omitempty"`
 	// Kept are further claims, which last as long as the pointer: where it lay before
-	// its location was changed, for files of it are there still, and where its
-	// metadata files are written if that is elsewhere and was nobody's.
+	// its location was changed, for files of it are there still.
 	Kept []string `json:"kept,omitempty"`
+	// Registered says that the history of its metadata began elsewhere: what it names
+	// may be named by others, too.
+	Registered bool `json:"registered,omitempty"`
 }
 
 // claims are the pointer's records in the location index.

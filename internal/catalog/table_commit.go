@@ -159,9 +159,6 @@ func (c *tableChange) stage(ctx context.Context, tx *kernel.Tx) (TableState, err
 	if next.MetadataLocation, err = writeTable(tx, w, c.now, p.Value.MetadataLocation); err != nil {
 		return TableState{}, err
 	}
-	if err := keepMetadataPlace(ctx, tx, w, p.ID, p.Value.MetadataLocation, &next); err != nil {
-		return TableState{}, err
-	}
 	if err := giveUpDropped(ctx, tx, c.w, p.Value, c.base, c.now); err != nil {
 		return TableState{}, err
 	}

@@ -31,8 +31,7 @@ type CreateTableRequest struct {
 // Plan implements kernel.Operation.
 func (op *CreateTable) Plan() kernel.Plan {
 	locks := tableLocks(op.Request.Warehouse, op.Request.Table)
-	_, elsewhere := op.Request.Properties[metadataPath]
-	if (op.Request.Location != "" || elsewhere) && !op.Request.Stage {
+	if op.Request.Location != "" && !op.Request.Stage {
 		locks = locks.With(lock.W(key.LocationGuard()))
 	}
 	return kernel.Plan{
@@ -41,9 +40,6 @@ func (op *CreateTable) Plan() kernel.Plan {
 		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
 	}
 }
-
-// metadataPath is the property that has metadata files written to a place of their own.
-const metadataPath = "write.metadata.path"
 
 // tableLocks makes the changes of one table's name wait for each other. A table
 // whose namespace is being dropped does not wait: its condition on the namespace
@@ -123,22 +119,17 @@ func newName(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Kind, 
 
 // bind stages the records of something new whose metadata d is in the file: its
 // name, its pointer and its claims. canonical is the location that the client
-// chose, normalised; empty where the server chose it. A file that is registered was
-// written by somebody else, and the directory it lies in is not claimed.
+// chose, normalised; empty where the server chose it.
 func bind(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceRecord], id string, kind Kind, t Ident, d document, file, canonical string, registered bool) error {
 	p := pointerRecord{
-		Kind: kind, Ident: t, WarehouseID: w.ID, NamespaceID: n.ID, Location: d.Location(), MetadataLocation: file,
+		Kind: kind, Ident: t, WarehouseID: w.ID, NamespaceID: n.ID,
+		Location: d.Location(), MetadataLocation: file, Registered: registered,
 	}
 	if canonical != "" && !w.OverlapAllowed {
 		if err := claim(ctx, tx, w, canonical, id, nil); err != nil {
 			return err
 		}
 		p.Claim = canonical
-	}
-	if !registered {
-		if err := keepMetadataPlace(ctx, tx, w, id, "", &p); err != nil {
-			return err
-		}
 	}
 	tx.Create(key.ForTableName(w.Name, t.Namespace, t.Name), id, encode(nameRecord{Kind: kind}))
 	tx.Create(key.ForPointer(w.Name, id), id, encode(p))

@@ -49,6 +49,13 @@ func (op *DropTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err := checkMounted(ctx, tx, w.Value); err != nil {
 		return err // files that are not there would count as deleted
 	}
+	aside, err := metadataPlace(ctx, tx, w.Value, p)
+	if err != nil {
+		return err
+	}
+	if aside != "" {
+		places = append(places, aside)
+	}
 	if err := unbind(ctx, tx, w.Value, p); err != nil {
 		return err
 	}
@@ -56,7 +63,7 @@ func (op *DropTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	tx.RequireLive(w.Key, w.ID)
 	tx.Create(key.ForDying(w.Value.Name, p.ID), p.ID, encode(dyingRecord{
 		Metadata: p.Value.MetadataLocation, Kind: p.Value.Kind, Places: places,
-		Claims: p.Value.claims(), AtMillis: tx.Now().UnixMilli(),
+		Claims: p.Value.claims(), Registered: p.Value.Registered, AtMillis: tx.Now().UnixMilli(),
 	}))
 	op.Result.DyingID = p.ID
 	return nil

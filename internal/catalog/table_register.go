@@ -80,7 +80,7 @@ func (op *RegisterTable) overwrite(ctx context.Context, tx *kernel.Tx, w Warehou
 			return err
 		}
 	}
-	next.MetadataLocation = file
+	next.MetadataLocation, next.Registered = file, true
 	op.Result = tableState(w, file, m, SnapshotsAll)
 	tx.Put(p.Key, p.ID, encode(next))
 	return nil

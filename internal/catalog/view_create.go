@@ -28,7 +28,7 @@ type CreateViewRequest struct {
 // Plan implements kernel.Operation.
 func (op *CreateView) Plan() kernel.Plan {
 	locks := tableLocks(op.Request.Warehouse, op.Request.View)
-	if _, elsewhere := op.Request.Properties[metadataPath]; elsewhere || op.Request.Location != "" {
+	if op.Request.Location != "" {
 		locks = locks.With(lock.W(key.LocationGuard()))
 	}
 	return kernel.Plan{

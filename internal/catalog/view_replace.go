@@ -74,9 +74,6 @@ func (op *ReplaceView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if next.MetadataLocation, err = writeView(tx, w.Value, v, p.Value.MetadataLocation); err != nil {
 		return err
 	}
-	if err := keepMetadataPlace(ctx, tx, w.Value, p.ID, p.Value.MetadataLocation, &next); err != nil {
-		return err
-	}
 	tx.Put(p.Key, p.ID, encode(next))
 	op.Result = viewState(next.MetadataLocation, v)
 	return nil

@@ -55,7 +55,7 @@ func (c *call) sendParts(status int, parts ...[]byte) {
 
 // loadedTable answers with a table and how to reach its files.
 func (c *call) loadedTable(t catalog.TableState) error {
-	config, err := rawjson.Marshal(c.h.opt.ClientConfig(t.Root))
+	config, err := rawjson.Marshal(c.h.opt.ClientConfig(c.ctx, t.Root))
 	if err != nil {
 		panic("rest: a configuration that cannot be encoded: " + err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/rawjson"
 )
@@ -148,10 +149,33 @@ type createWarehouseBody struct {
 	Location         string     `json:"location"`
 	AllowedLocations names      `json:"allowed-locations"`
 	Properties       properties `json:"properties"`
+	S3               s3Body     `json:"s3"`
 }
 
 // createWarehouseMembers are all that the body may have.
-var createWarehouseMembers = []string{"name", "location", "allowed-locations", "properties"}
+var createWarehouseMembers = []string{"name", "location", "allowed-locations", "properties", "s3"}
+
+// s3Body says how the bucket of a warehouse is reached. Its members are those of
+// blob.S3Options; others are refused.
+type s3Body blob.S3Options
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *s3Body) UnmarshalJSON(data []byte) error {
+	members, err := rawjson.Object(data)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if err := checkKnown(m.Name, s3Members); err != nil {
+			return &rawjson.Error{Reason: err.Error()}
+		}
+	}
+	return rawjson.Unmarshal(data, (*blob.S3Options)(b))
+}
+
+func (b s3Body) options() blob.S3Options { return blob.S3Options(b) }
+
+var s3Members = []string{"endpoint", "region", "path-style", "access-key-id", "secret-access-key", "ca-file"}
 
 func (b *createWarehouseBody) missing() []string {
 	return absent(b.Name == nil, "name")

@@ -106,6 +106,18 @@ everything else.
 
 **Metrics reports** are checked and dropped.
 
+**Tables and views** of a namespace share their names: whatever makes a name is 409 "AlreadyExistsException" when either has it,
+and each is 404 under the route of the other.
+
+**"transactions/commit"** is one commit: every reader sees all of it or nothing. Its changes are made in the order in which they
+stand, so a table may be named twice, or be created and then changed. A message names the table whose change was refused.
+
+**"Idempotency-Key"** is heeded by every request that changes something, those of the management API too, and may be any UUID.
+Only successes are remembered, for the time that "/v1/config" tells: a refusal has changed nothing and is decided again. The same
+key with another request is 422. Staging a table changes nothing and remembers no key.
+
+**"referenced-by"** and **"X-Iceberg-Access-Delegation"** are ignored: no right depends on views, and no credentials are given out.
+
 ## What a status tells
 
 | error | read | commit | create, drop, rename |

@@ -19,7 +19,7 @@ const tagSeparator = "-"
 
 // tag is the entity tag of a load of the table.
 func (c *call) tag(t catalog.TableState) string {
-	config := c.h.opt.ClientConfig(t.Root)
+	config := c.h.opt.ClientConfig(c.ctx, t.Root)
 	if len(config) == 0 {
 		return t.ETag
 	}

@@ -2,18 +2,24 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock/locktest"
 	"github.com/landfast/landfast/internal/store"
@@ -430,16 +436,32 @@ func TestDropsThatFail(t *testing.T) {
 	}
 }
 
+// another is a further server over the same store and the same files. It shares no
+// memory with the first, as after a restart.
+func (s *stack) another(change ...func(*Options)) *Handler {
+	opt := Options{
+		Runner: kernel.New(kernel.Options{Store: s.store, Files: s.files, Queue: locktest.Yes{}, Now: func() time.Time {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.clock
+		}}),
+		Reclaimer: noReclaim{}, Roots: s.files, WarehouseRoot: func(string) string { return "" },
+		IdempotencyLifetime: s.handler.opt.IdempotencyLifetime,
+	}
+	for _, f := range change {
+		f(&opt)
+	}
+	return New(opt)
+}
+
 // TestRequirementsOfAnotherServer: a requirement is checked against what the store
 // holds, also when another server changed it since this one looked.
 func TestRequirementsOfAnotherServer(t *testing.T) {
 	s := newStack(t)
 	s.seaWithTable()
 	s.must(commit(appendTo(1)...))
-	other := New(Options{Runner: kernel.New(kernel.Options{Store: s.store, Files: s.files, Queue: locktest.Yes{}}),
-		Reclaimer: noReclaim{}, Roots: s.files, WarehouseRoot: func(string) string { return "" }})
 	_, body, _ := strings.Cut(commit(appendTo(2)...), "\n\n")
-	if w, _ := serve(other, "POST", theTable, body); w.Code != http.StatusOK {
+	if w, _ := serve(s.another(), "POST", theTable, body); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	require := func(id int) string {
@@ -447,6 +469,79 @@ func TestRequirementsOfAnotherServer(t *testing.T) {
 	}
 	checkRefusal(t, s.send(require(1)), 409, "CommitFailedException", "branch main has changed: expected id 1 != 2")
 	s.must(require(2))
+}
+
+// TestKeyOutlivesItsServer: what a key stands for is in the store. Another server,
+// which knows nothing else of the request, gives the answer again and changes nothing.
+func TestKeyOutlivesItsServer(t *testing.T) {
+	s := newStack(t)
+	s.seaWithTable()
+	const key = "0197e2b8-6c1a-7cc3-9a5e-3d1b5f0f8a11"
+	request := commit(appendTo(1)...)
+	head, body, _ := strings.Cut(request, "\n\n")
+	first := s.must(head + "\n" + idempotencyHeader + ": " + key + "\n\n" + body)
+	s.must("DELETE " + theTable)
+	before := s.state()
+	w, _ := serve(s.another(), "POST", theTable, body, idempotencyHeader, key)
+	if w.Code != http.StatusOK || w.Body.String() != first.body {
+		t.Errorf("again: %d %s\nfirst: %s", w.Code, w.Body, first.body)
+	}
+	if diff := cmp.Diff(before, s.state()); diff != "" {
+		t.Errorf("the second time changed something:\n%s", diff)
+	}
+	// Without the key it is a request for a table that is gone.
+	if w, _ := serve(s.another(), "POST", theTable, body); w.Code != http.StatusNotFound {
+		t.Errorf("without the key: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestNoFailureIsRemembered: a key whose request failed, or whose outcome was not
+// known and is not there, may be sent again and then succeeds.
+func TestNoFailureIsRemembered(t *testing.T) {
+	for _, err := range []error{store.ErrOutcomeUnknown, store.ErrClosed, store.ErrFull, errors.New("broken")} {
+		t.Run(err.Error(), func(t *testing.T) {
+			s := newStack(t)
+			const request = "POST /v1/namespaces\n" + idempotencyHeader + ": 0197e2b8-6c1a-7cc3-9a5e-3d1b5f0f8a11\n\n" + `{"namespace":["sea"]}`
+			breakStore(s.store, err)
+			s.store.OutcomeFault = func(string) error { return err }
+			for range 2 {
+				if got := s.send(request); got.StatusCode != 500 && got.StatusCode != 429 && got.StatusCode != 507 {
+					t.Fatalf("%s %s", got.Status, got.body)
+				}
+			}
+			s.store.Fault, s.store.OutcomeFault = nil, nil
+			s.must(request)
+			s.must("HEAD /v1/namespaces/sea")
+			s.must(request)
+		})
+	}
+}
+
+// TestTagCoversConfig: a table is only unchanged while a client reaches its files
+// in the same way. Otherwise 304 would keep alive what it was told before.
+func TestTagCoversConfig(t *testing.T) {
+	s := newStack(t)
+	s.seaWithTable()
+	elsewhere := s.another(func(o *Options) {
+		o.ClientConfig = func(context.Context, blob.Root) map[string]string {
+			return map[string]string{"s3.endpoint": "http://127.0.0.1:1"}
+		}
+	})
+	first, _ := serve(s.another(), "GET", theTable, "")
+	second, _ := serve(elsewhere, "GET", theTable, "")
+	one, two := first.Header().Get("ETag"), second.Header().Get("ETag")
+	if one == two || one == "" || two == "" || !strings.Contains(second.Body.String(), `"s3.endpoint":"http://127.0.0.1:1"`) {
+		t.Fatalf("the tags are %s and %s of %s", one, two, second.Body)
+	}
+	for _, tc := range []struct {
+		h    *Handler
+		tag  string
+		want int
+	}{{s.another(), one, 304}, {s.another(), two, 200}, {elsewhere, one, 200}, {elsewhere, two, 304}} {
+		if w, _ := serve(tc.h, "GET", theTable, "", "If-None-Match", tc.tag); w.Code != tc.want {
+			t.Errorf("%s: %d, want %d", tc.tag, w.Code, tc.want)
+		}
+	}
 }
 
 // TestRaces: of clients that do the same at one time as many succeed as can, and
@@ -487,4 +582,78 @@ func TestRaces(t *testing.T) {
 			}
 		})
 	}
+}
+
+const faultsFile = "../../docs/faults.md"
+
+var (
+	faultRow  = regexp.MustCompile(`^\| ([0-9]+) \| (.+) \| (.+) \|$`)
+	faultTest = regexp.MustCompile("`([^` ]+) ([A-Za-z_0-9]+)(?:/([a-z0-9-]+))?`")
+)
+
+// TestFaultsDocument: docs/faults.md has 44 rows, and the tests that it names exist.
+func TestFaultsDocument(t *testing.T) {
+	next, named := 1, 0
+	for line := range strings.Lines(readText(t, faultsFile)) {
+		row := faultRow.FindStringSubmatch(strings.TrimSpace(line))
+		if row == nil {
+			continue
+		}
+		if row[1] != strconv.Itoa(next) {
+			t.Errorf("after row %d comes row %s", next-1, row[1])
+		}
+		next++
+		tests := faultTest.FindAllStringSubmatch(row[3], -1)
+		if len(tests) == 0 {
+			t.Errorf("fault %s has no test", row[1])
+		}
+		for _, test := range tests {
+			named++
+			if err := testExists(filepath.Join("../..", test[1]), test[2], test[3]); err != nil {
+				t.Errorf("fault %s: %s: %v", row[1], test[0], err)
+			}
+		}
+	}
+	if next != 45 {
+		t.Errorf("the last row is %d, want 44", next-1)
+	}
+	t.Logf("%d tests are named", named)
+}
+
+// testExists looks for a test in a Go package, or in a file of Python or Java. part
+// is a subtest of a Go test: a file of testdata, or a name in the source.
+func testExists(path, name, part string) error {
+	switch filepath.Ext(path) {
+	case ".py":
+		return contains([]string{path}, "\ndef "+name+"(")
+	case ".java":
+		return contains([]string{path}, " void "+name+"(")
+	}
+	sources, err := filepath.Glob(filepath.Join(path, "*_test.go"))
+	if err != nil {
+		return err
+	}
+	if err := contains(sources, "\nfunc "+name+"(t *testing.T)"); err != nil || part == "" {
+		return err
+	}
+	for _, pattern := range []string{"testdata/", "testdata/*/"} {
+		if files, _ := filepath.Glob(filepath.Join(path, pattern, part+".txt")); len(files) > 0 {
+			return nil
+		}
+	}
+	return contains(sources, strconv.Quote(part))
+}
+
+// contains says whether one of the files has the text.
+func contains(files []string, text string) error {
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(data, []byte(text)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is in none of %d files", strings.TrimSpace(text), len(files))
 }

@@ -31,7 +31,7 @@ type Options struct {
 	Reclaimer Reclaimer
 	// ClientConfig tells clients how to reach the files of a warehouse with this
 	// root. It has no secrets. Default: nothing.
-	ClientConfig func(blob.Root) map[string]string
+	ClientConfig func(ctx context.Context, root blob.Root) map[string]string
 	// IdempotencyLifetime is how long an Idempotency-Key is remembered. Zero: such
 	// keys are neither advertised nor heeded.
 	IdempotencyLifetime time.Duration
@@ -90,7 +90,7 @@ func New(opt Options) *Handler {
 		opt.MaxBodyBytes = 64 << 20
 	}
 	if opt.ClientConfig == nil {
-		opt.ClientConfig = func(blob.Root) map[string]string { return nil }
+		opt.ClientConfig = func(context.Context, blob.Root) map[string]string { return nil }
 	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()

@@ -75,18 +75,6 @@ var notAdvertised = map[string]string{
 	"fetchScanTasks":      "as planTableScan",
 	"loadCredentials":     "no credentials are given out yet; clients use their own",
 	"signRequest":         "as loadCredentials",
-	"listFunctions":       "comes with the next version",
-	"loadFunction":        "comes with the next version",
-	"unregisterTable":     "comes with the next version",
-	"commitTransaction":   "comes with the next version",
-	"listViews":           "comes with the next version",
-	"createView":          "comes with the next version",
-	"loadView":            "comes with the next version",
-	"viewExists":          "comes with the next version",
-	"replaceView":         "comes with the next version",
-	"dropView":            "comes with the next version",
-	"renameView":          "comes with the next version",
-	"registerView":        "comes with the next version",
 }
 
 // TestOperations: every operation of the OpenAPI document is either routed and
@@ -155,6 +143,9 @@ func TestQueryParameters(t *testing.T) {
 	}
 }
 
+// viewVersion is one of a view with one query.
+const viewVersion = `{"version-id":1,"timestamp-ms":1700000000000,"schema-id":0,"summary":{},"default-namespace":["sea"],"representations":[{"type":"sql","sql":"SELECT 1","dialect":"spark"}]}`
+
 // neverSucceeds are endpoints that have nothing to answer with yet.
 var neverSucceeds = map[string]string{
 	"loadFunction": "there is no way to make a function",
@@ -204,7 +195,23 @@ func TestSuccessStatuses(t *testing.T) {
 	file := s.metadataFile(namespace + "/tables/u")
 	try("DELETE " + namespace + "/tables/u")
 	try("POST " + namespace + "/register\n\n" + `{"name":"u","metadata-location":"file://` + file + `"}`)
+	try("POST /v1/main/transactions/commit\n\n" + `{"table-changes":[{"identifier":{"namespace":["sea"],"name":"u"},"requirements":[],"updates":[{"action":"set-properties","updates":{"b":"2"}}]}]}`)
+	file = s.metadataFile(namespace + "/tables/u")
+	try("POST " + namespace + "/tables/u/unregister")
+	try("POST " + namespace + "/register\n\n" + `{"name":"u","metadata-location":"file://` + file + `"}`)
 	try("DELETE " + namespace + "/tables/u?purgeRequested=true")
+
+	try("POST " + namespace + "/views\n\n" + `{"name":"v","schema":` + tableSchema + `,"view-version":` + viewVersion + `}`)
+	try("GET " + namespace + "/views")
+	try("GET " + namespace + "/views/v")
+	try("HEAD " + namespace + "/views/v")
+	try("POST " + namespace + "/views/v\n\n" + `{"updates":[{"action":"set-properties","updates":{"a":"1"}}]}`)
+	try("POST /v1/main/views/rename\n\n" + `{"source":{"namespace":["sea"],"name":"v"},"destination":{"namespace":["sea"],"name":"w"}}`)
+	file = s.metadataFile(namespace + "/views/w")
+	try("DELETE " + namespace + "/views/w")
+	try("POST " + namespace + "/register-view\n\n" + `{"name":"w","metadata-location":"file://` + file + `"}`)
+	try("DELETE " + namespace + "/views/w")
+	try("GET " + namespace + "/functions")
 	try("DELETE " + namespace)
 
 	want := map[string][]int{}
@@ -221,5 +228,50 @@ func TestSuccessStatuses(t *testing.T) {
 		if !slices.ContainsFunc(list, func(op operation) bool { return op.id == id }) {
 			t.Errorf("neverSucceeds names %s, which the OpenAPI document does not have", id)
 		}
+	}
+}
+
+// beyondDocument are the operations that accept an idempotency key though the
+// document has none for them, and why.
+var beyondDocument = map[string]string{
+	"createView": "Java's client sends one, and nothing is created twice",
+}
+
+// TestIdempotencyKeys: every operation that the OpenAPI document gives the header
+// heeds it, and no other does. A key that is none is refused where it is heeded.
+func TestIdempotencyKeys(t *testing.T) {
+	s := newStack(t)
+	s.seaWithTable()
+	s.must("POST /v1/namespaces/sea/views\n\n" + `{"name":"v","schema":` + tableSchema + `,"view-version":` + viewVersion + `}`)
+	ident := `{"namespace":["sea"],"name":"x"}`
+	bodies := map[string]string{
+		"createNamespace":   `{"namespace":["n"]}`,
+		"updateProperties":  `{"updates":{"a":"1"}}`,
+		"createTable":       `{"name":"n","schema":` + tableSchema + `}`,
+		"registerTable":     `{"name":"n","metadata-location":"file:///x"}`,
+		"updateTable":       setProperty,
+		"renameTable":       `{"source":` + ident + `,"destination":` + ident + `}`,
+		"reportMetrics":     `{"report-type":"scan-report"}`,
+		"commitTransaction": `{"table-changes":[{"identifier":{"namespace":["sea"],"name":"t"},"requirements":[],"updates":[]}]}`,
+		"createView":        `{"name":"n","schema":` + tableSchema + `,"view-version":` + viewVersion + `}`,
+		"replaceView":       `{"updates":[]}`,
+		"renameView":        `{"source":` + ident + `,"destination":` + ident + `}`,
+		"registerView":      `{"name":"n","metadata-location":"file:///x"}`,
+	}
+	filled := strings.NewReplacer("{prefix}", "main", "{namespace}", "sea", "{table}", "t", "{view}", "v", "{function}", "f")
+	list, _ := operations(t)
+	before := s.state()
+	for _, op := range list {
+		if notAdvertised[op.id] != "" {
+			continue
+		}
+		got := s.send(filled.Replace(op.pattern) + "\n" + idempotencyHeader + ": no key\n\n" + bodies[op.id])
+		heeded := got.StatusCode == 400 && strings.Contains(got.body, idempotencyHeader)
+		if want := slices.Contains(op.headers, idempotencyHeader) || beyondDocument[op.id] != ""; heeded != want {
+			t.Errorf("%s heeds a key: %v, want %v: %s %s", op.id, heeded, want, got.Status, got.body)
+		}
+	}
+	if diff := cmp.Diff(before, s.state()); diff != "" {
+		t.Errorf("something was changed:\n%s", diff)
 	}
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
@@ -15,12 +16,16 @@ type warehouseBody struct {
 	Location         string            `json:"location"`
 	AllowedLocations []string          `json:"allowed-locations"`
 	Properties       map[string]string `json:"properties"`
+	S3               *blob.S3Options   `json:"s3,omitempty"` // without the secret; absent: as the server is configured
 	CreatedAtMillis  int64             `json:"created-at-ms"`
 }
 
 func showWarehouse(w catalog.Warehouse) warehouseBody {
 	body := warehouseBody{
 		ID: w.ID, Name: w.Name, Location: w.Root.URI, Properties: w.Properties, CreatedAtMillis: w.CreatedAtMillis,
+	}
+	if root := w.Root.Public(); root.S3 != (blob.S3Options{}) {
+		body.S3 = &root.S3
 	}
 	for _, root := range w.Allowed {
 		body.AllowedLocations = append(body.AllowedLocations, root.URI)
@@ -82,7 +87,7 @@ func (c *call) createWarehouse() error {
 	id := c.h.newID()
 	var allowed []blob.Root
 	for _, location := range body.AllowedLocations {
-		r, err := c.resolve(location)
+		r, err := c.resolve(location, body.S3)
 		if err != nil {
 			return err
 		}
@@ -92,7 +97,7 @@ func (c *call) createWarehouse() error {
 	if location == "" {
 		location = c.h.opt.WarehouseRoot(*body.Name)
 	}
-	root, err := c.resolve(location)
+	root, err := c.resolve(location, body.S3)
 	if err != nil {
 		return err
 	}
@@ -108,8 +113,13 @@ func (c *call) createWarehouse() error {
 	return c.ok(showWarehouse(create.Result))
 }
 
-func (c *call) resolve(location string) (blob.Root, error) {
-	root, err := c.h.opt.Roots.Resolve(c.ctx, location, blob.S3Options{})
+// resolve makes a root of a location. Only those on S3 have the options.
+func (c *call) resolve(location string, s3 s3Body) (blob.Root, error) {
+	options := s3.options()
+	if normal, err := blob.Normalize(location); err == nil && !strings.HasPrefix(normal, "s3:") {
+		options = blob.S3Options{}
+	}
+	root, err := c.h.opt.Roots.Resolve(c.ctx, location, options)
 	if err != nil {
 		return blob.Root{}, unusable(location, err)
 	}
@@ -120,14 +130,19 @@ func (c *call) resolve(location string) (blob.Root, error) {
 // who makes warehouses chooses directories of the server, and must see what is
 // wrong with them.
 func unusable(location string, err error) error {
-	var bad *blob.LocationError
+	var (
+		bad    *blob.LocationError
+		option *blob.OptionError
+	)
 	switch {
 	case errors.Is(err, blob.ErrFull), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &bad):
 		return refuse(catalog.ErrInvalid, "Invalid location: %v", err)
+	case errors.As(err, &option):
+		return refuse(catalog.ErrInvalid, "Invalid s3: %v", err)
 	}
-	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v; choose a directory that the server's user may write", location, err)
+	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v; choose a place that the server may write", location, err)
 }
 
 func (c *call) deleteWarehouse() error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	bloblocal "github.com/landfast/landfast/internal/blob/local"
+	blobs3 "github.com/landfast/landfast/internal/blob/s3"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/config"
 	"github.com/landfast/landfast/internal/kernel"
@@ -35,6 +36,8 @@ const (
 	writeGrace = time.Minute
 	// readyTimeout bounds the question of /readyz to the store.
 	readyTimeout = 2 * time.Second
+	// checkTimeout bounds the look at the roots of all warehouses before the server is ready.
+	checkTimeout = 5 * time.Second
 	// applyLimit bounds a batch that was sent, which outlives its request.
 	applyLimit = 15 * time.Second
 	// forgetEvery is how often expired idempotency keys are looked for.
@@ -91,7 +94,8 @@ type server struct {
 	dir       *dataDir
 	store     *embedded.Store
 	queue     *locklocal.Table
-	files     *bloblocal.Store
+	files     blob.ByScheme
+	s3        *blobs3.Store
 	kernel    *kernel.Kernel
 	reclaimer *reclaim.Reclaimer
 	main      string // location of the warehouse main; empty: it was deleted
@@ -126,7 +130,8 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 		return nil, err
 	}
 	s.queue = locklocal.New(locklocal.Options{Observe: s.metrics.queued})
-	s.files = bloblocal.New()
+	s.s3 = blobs3.New(s.config.S3)
+	s.files = blob.ByScheme{"file": bloblocal.New(), "s3": s.s3}
 	s.kernel = kernel.New(kernel.Options{
 		Store: s.store, Files: s.files, Queue: s.queue,
 		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
@@ -189,9 +194,14 @@ func (s *server) checkWarehouses(ctx context.Context) error {
 	if err := s.kernel.Do(ctx, list); err != nil {
 		return fmt.Errorf("list the warehouses: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	for _, w := range list.Result.Warehouses {
-		if err := s.files.CheckMark(ctx, w.Root, w.ID); err != nil {
+		switch err := s.files.CheckMark(ctx, w.Root, w.ID); {
+		case errors.Is(err, blob.ErrMarkMissing):
 			s.log.Error("a warehouse is not served until its root is put right", "warehouse", w.Name, "error", err)
+		case err != nil:
+			s.log.Warn("the root of a warehouse cannot be reached", "warehouse", w.Name, "error", err)
 		}
 		if w.Name == catalog.MainWarehouse {
 			s.main = w.Root.URI
@@ -216,8 +226,8 @@ func (s *server) listen(ctx context.Context) (err error) {
 func (s *server) handle() {
 	api := rest.New(rest.Options{
 		Runner: s.kernel, Reclaimer: s.reclaimer, Roots: s.roots(), WarehouseRoot: s.dir.warehouseRoot,
-		IdempotencyLifetime: s.config.IdempotencyLifetime,
-		RequestTimeout:      s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
+		IdempotencyLifetime: s.config.IdempotencyLifetime, ClientConfig: s.s3.ClientConfig,
+		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
 	})
 	routes := s.routes(api)
 	if s.config.Loopback() && !s.config.Insecure {
@@ -289,6 +299,9 @@ func (s *server) close() error {
 	}
 	if s.queue != nil {
 		s.queue.Close()
+	}
+	if s.s3 != nil {
+		s.s3.Close()
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
