@@ -102,7 +102,9 @@ func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID
 		if there.ID != pointerID {
 			return kernel.ErrAgain // dropped since the pointer was read
 		}
-		tx.Keep(there)
+		if err := tx.Keep(there); err != nil {
+			return err
+		}
 		tx.Put(there.Key, there.ID, there.Value)
 		mine = append(mine, there.Key)
 	}

@@ -289,7 +289,9 @@ func (op *ForgetExpired) Decide(ctx context.Context, tx *kernel.Tx) error {
 			return err
 		}
 		if there.Exists() && tx.Now().UnixMilli() >= there.Value.ExpiresAtMillis {
-			tx.Keep(there.Record)
+			if err := tx.Keep(there.Record); err != nil {
+				return err
+			}
 			tx.Delete(k)
 		}
 	}

@@ -143,7 +143,9 @@ func (op *EndDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 		if !d.Exists() {
 			continue
 		}
-		tx.Keep(d.Record)
+		if err := tx.Keep(d.Record); err != nil {
+			return err
+		}
 		tx.Delete(d.Key)
 		for _, canonical := range d.Value.Marks {
 			// A mark ends only with its list, whose record is a condition: it is there.
@@ -154,7 +156,9 @@ func (op *EndDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 			if mark.ID != d.ID {
 				return kernel.ErrAgain
 			}
-			tx.Keep(mark)
+			if err := tx.Keep(mark); err != nil {
+				return err
+			}
 			tx.Delete(mark.Key)
 		}
 		if d.Value.Metadata == "" {
@@ -292,7 +296,9 @@ func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 		owner, canonical := owners[at.pointer], ""
 		if canonical, err = w.Value.Scope().Canonical(f); err == nil && owner.uuid == d.UUID() && !owner.reached[canonical] {
 			files = append(files, f)
-			tx.Keep(owner.pointer)
+			if err := tx.Keep(owner.pointer); err != nil {
+				return err
+			}
 			tx.Put(owner.pointer.Key, owner.pointer.ID, owner.pointer.Value)
 		}
 	}

@@ -192,8 +192,7 @@ func readPointer(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Ki
 	if !p.Exists() || !p.Value.Ident.equal(t) || p.Value.WarehouseID != w.ID {
 		return p, kernel.ErrAgain // dropped or renamed between the two reads
 	}
-	tx.Keep(p.Record)
-	return p, nil
+	return p, tx.Keep(p.Record)
 }
 
 // find reads the warehouse and the pointer that a request names.

@@ -77,14 +77,18 @@ func (tx *Tx) Peek(ctx context.Context, k key.Key) (store.Record, error) {
 	return r, nil
 }
 
-// Keep adds the condition that a record read with Peek, and present, keeps its version.
-func (tx *Tx) Keep(r store.Record) {
-	if seen, ok := tx.reads[r.Key]; ok && seen.Version != r.Version {
-		panic(fmt.Sprintf("kernel: two versions of %v in one decision", r.Key))
-	} else if !ok {
+// Keep adds the condition that a record read with Peek, and present, keeps its
+// version. ErrAgain says that this decision has seen another version of it before.
+func (tx *Tx) Keep(r store.Record) error {
+	seen, ok := tx.reads[r.Key]
+	if ok && seen.Version != r.Version {
+		return ErrAgain
+	}
+	if !ok {
 		tx.reads[r.Key] = r
 		tx.order = append(tx.order, r.Key)
 	}
+	return nil
 }
 
 // List reads records under p after a path. An operation that listed may not

@@ -1,11 +1,12 @@
-// Package tablemeta is Iceberg table metadata: how it is read, what a commit
-// may require of it, how updates change it, and how it is written.
+// Package tablemeta is Iceberg table and view metadata: how it is read, what a
+// commit may require of it, how updates change it, and how it is written.
 //
 // [Parse] reads the JSON of a metadata file into [Metadata]; [New] makes the
 // first metadata of a table. A commit is a list of [Requirement]s, which [Check]
 // compares with the current metadata, and a list of [Update]s, which [Commit]
 // applies to it in order. [FileName], [Encode] and [Decode] say how metadata
-// becomes a file and back.
+// becomes a file and back. Views have the same: [ParseView], [CreateView],
+// [CheckView], [CommitView], [ViewFileName], [EncodeView].
 //
 // The semantics are those of Iceberg's reference implementation, for format
 // versions 1, 2 and 3. What is not understood survives: unknown members of a
@@ -35,6 +36,11 @@
 //
 // Removing what is not there is no change, of properties, schemas and specs too;
 // setting a property is always one.
+//
+// Of views this package keeps representations that are not SQL, which the reference
+// refuses when a view is made and loses when it is changed; what is unknown also tells
+// versions apart. The version log does not run back, and does not follow a client's
+// clock by more than a minute. A view's one format version is 1.
 //
 // Format version 4 is still being designed. Its metadata is read and served, a
 // commit on it keeps what it does not understand and follows the rules of

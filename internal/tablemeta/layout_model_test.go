@@ -250,37 +250,40 @@ func (m *layoutM) commit(updates []layoutUpdateM, now int64) (changed, ok bool) 
 }
 
 func drawLayoutUpdate(t *rapid.T, m *layoutM) layoutUpdateM {
-	id := func() *int { return ptr(rapid.SampledFrom([]int{-1, -1, 0, 1, 2, 3}).Draw(t, "id")) }
+	// An id that is likely to be there, or the last.
+	id := func(known int) *int {
+		return ptr(rapid.SampledFrom([]int{-1, 0, known, rapid.IntRange(0, known+1).Draw(t, "any")}).Draw(t, "id"))
+	}
 	ids := func() []int { return rapid.SliceOfN(rapid.IntRange(0, 4), 1, 2).Draw(t, "ids") }
-	source := func() int { return rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "source") }
+	source := func() int { return rapid.SampledFrom([]int{1, 1, 2, 2, 3}).Draw(t, "source") }
 	transform := func() string { return rapid.SampledFrom([]string{"identity", "bucket[2]"}).Draw(t, "transform") }
 	switch action := rapid.SampledFrom([]string{
-		"add-schema", "add-schema", "set-current-schema", "set-current-schema", "remove-schemas", "add-spec", "add-spec", "set-default-spec",
-		"set-default-spec", "remove-partition-specs", "add-sort-order", "add-sort-order", "set-default-sort-order", "set-default-sort-order",
+		"add-schema", "add-schema", "set-current-schema", "set-current-schema", "add-spec", "add-spec", "add-spec", "set-default-spec", "set-default-spec",
+		"add-sort-order", "add-sort-order", "set-default-sort-order", "set-default-sort-order", "remove-schemas", "remove-partition-specs",
 	}).Draw(t, "action"); action {
 	case "add-schema":
 		s := &schemaM{"struct", rapid.IntRange(0, 5).Draw(t, "its id"), []fieldM{}}
 		for column := 1; column <= 3; column++ {
-			if column == 1 || rapid.Bool().Draw(t, "column?") {
-				kind := rapid.SampledFrom([]string{"int", "int", "int", "boolean"}).Draw(t, "type")
+			if column == 1 || rapid.IntRange(0, 2).Draw(t, "column?") > 0 {
+				kind := rapid.SampledFrom([]string{"int", "int", "int", "int", "boolean"}).Draw(t, "type")
 				s.Fields = append(s.Fields, fieldM{column, fmt.Sprintf("c%d", column), false, kind})
 			}
 		}
 		return layoutUpdateM{Action: action, Schema: s}
 	case "set-current-schema":
-		return layoutUpdateM{Action: action, SchemaID: id()}
+		return layoutUpdateM{Action: action, SchemaID: id(len(m.Schemas) - 1)}
 	case "remove-schemas":
 		return layoutUpdateM{Action: action, SchemaIDs: ids()}
 	case "add-spec":
 		s := &specM{rapid.IntRange(0, 5).Draw(t, "its id"), []partitionM{}}
 		for range rapid.IntRange(0, 2).Draw(t, "fields") {
 			f := partitionM{Transform: transform(), Source: source()}
-			f.Name = rapid.SampledFrom([]string{fmt.Sprintf("p%d%s", f.Source, f.Transform), fmt.Sprintf("c%d", f.Source), "c2", "p"}).Draw(t, "name")
+			f.Name = rapid.SampledFrom([]string{fmt.Sprintf("p%d%s", f.Source, f.Transform), fmt.Sprintf("p%d%s", f.Source, f.Transform), fmt.Sprintf("c%d", f.Source), "c2", "p"}).Draw(t, "name")
 			s.Fields = append(s.Fields, f)
 		}
 		return layoutUpdateM{Action: action, Spec: s}
 	case "set-default-spec":
-		return layoutUpdateM{Action: action, SpecID: id()}
+		return layoutUpdateM{Action: action, SpecID: id(len(m.Specs) - 1)}
 	case "remove-partition-specs":
 		return layoutUpdateM{Action: action, SpecIDs: ids()}
 	case "add-sort-order":
@@ -295,7 +298,7 @@ func drawLayoutUpdate(t *rapid.T, m *layoutM) layoutUpdateM {
 		}
 		return layoutUpdateM{Action: action, Order: o}
 	default:
-		return layoutUpdateM{Action: action, OrderID: id()}
+		return layoutUpdateM{Action: action, OrderID: id(len(m.Orders) - 1)}
 	}
 }
 
@@ -314,7 +317,7 @@ func randomLayouts(start []byte, outcome func(string)) func(*rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range rapid.IntRange(1, 12).Draw(t, "commits") {
+		for range rapid.IntRange(5, 25).Draw(t, "commits") {
 			now := transcriptNow + int64(rapid.IntRange(-200_000, 200_000).Draw(t, "now"))
 			want := decodeLayoutModel(t, m.JSON())
 			drawn := []layoutUpdateM{}

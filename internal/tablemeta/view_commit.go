@@ -279,7 +279,7 @@ func CheckView(base *View, requirements []Requirement) error {
 		}
 		f := fields{object: r.raw}
 		if uuid := f.string("uuid"); !strings.EqualFold(uuid, base.uuid) {
-			return requirementFailed("view UUID does not match: expected %s != %s", base.uuid, excerpt(uuid))
+			return requirementFailed("view UUID does not match: expected %s != %s", excerpt(base.uuid), excerpt(uuid))
 		}
 	}
 	return nil

@@ -459,3 +459,83 @@ func TestViewUpdateZero(t *testing.T) {
 		}
 	}
 }
+
+// TestViewHistoryDefault: a view keeps ten versions if it does not say otherwise.
+func TestViewHistoryDefault(t *testing.T) {
+	v := viewSample(t, "java")
+	for n := range 12 {
+		v = commitView(t, v, fmt.Sprintf(`[{"action":"add-view-version","view-version":{"version-id":1,"timestamp-ms":%d,"schema-id":0,"summary":{},"default-namespace":["ns"],`+
+			`"representations":[{"type":"sql","sql":"select %d","dialect":"spark"}]}},{"action":"set-current-view-version","view-version-id":-1}]`, transcriptNow, n))
+		checkView(t, v)
+		log, _ := rawjson.Lookup(v.JSON(), "version-log")
+		entries := 0
+		for range rawjson.Elements(log) {
+			entries++
+		}
+		want := fmt.Sprintf("(version %d of %d)", n+2, min(n+2, 10))
+		if !strings.HasSuffix(v.String(), want) || entries != min(n+2, 10) {
+			t.Errorf("%s with %d log entries, want %s with as many", v, entries, want)
+		}
+	}
+}
+
+// TestViewUpdatesAreLinear is [TestUpdatesAreLinear] for views.
+func TestViewUpdatesAreLinear(t *testing.T) {
+	for name, update := range map[string]func(i int) string{
+		"versions": func(i int) string {
+			return fmt.Sprintf(`{"action":"add-view-version","view-version":{"version-id":1,"timestamp-ms":4,"schema-id":0,"default-namespace":[],"summary":{},`+
+				`"representations":[{"type":"sql","sql":"select %d","dialect":"spark"}]}},{"action":"set-current-view-version","view-version-id":-1}`, i)
+		},
+		"schemas": func(i int) string {
+			return fmt.Sprintf(`{"action":"add-schema","schema":{"type":"struct","fields":[{"id":1,"name":"a%d","required":false,"type":"int"}]}}`, i)
+		},
+		"properties": func(i int) string {
+			return fmt.Sprintf(`{"action":"set-properties","updates":{"k%d":"v","version.history.num-entries":"1000"}}`, i)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocations := func(n int) float64 {
+				base := commitView(t, viewSample(t, "java"), repeat(n, update))
+				updates := decodeViewUpdates(t, repeat(n, func(i int) string { return update(n + i) }))
+				return testing.AllocsPerRun(1, func() {
+					if _, _, err := tablemeta.CommitView(tablemeta.ViewChange{Base: base, Updates: updates, Now: time.UnixMilli(transcriptNow)}); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			// Four times as much: the product would be 16 times as much.
+			if few, many := allocations(100), allocations(400); many > 6*few {
+				t.Errorf("%v allocations for 100 updates, %v for 400", few, many)
+			}
+		})
+	}
+}
+
+// TestViewLimits: what a JSON reader of usual limits refuses does not become part of a
+// view's metadata, a commit has so many updates and requirements, and messages repeat
+// little of what they refuse.
+func TestViewLimits(t *testing.T) {
+	deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
+	err := new(tablemeta.ViewUpdate).UnmarshalJSON([]byte(`{"action":"set-location","location":"s3://b/t","x":` + deep + `}`))
+	updates := make([]tablemeta.ViewUpdate, 10_001)
+	_, _, tooMany := tablemeta.CommitView(tablemeta.ViewChange{Base: viewSample(t, "java"), Updates: updates})
+	long := strings.Repeat("x", 1<<20)
+	_, _, longName := tablemeta.CommitView(tablemeta.ViewChange{Base: viewSample(t, "java"), Updates: decodeViewUpdates(t,
+		`[{"action":"add-view-version","view-version":{"version-id":1,"timestamp-ms":4,"schema-id":0,"default-namespace":[],"summary":{},"representations":[{"type":"sql","sql":"s","dialect":"`+long+`"}]}},`+
+			`{"action":"set-current-view-version","view-version-id":-1}]`)})
+	for _, tt := range []struct {
+		want string
+		err  error
+	}{
+		{"update: the depth of nesting", err},
+		{"Too many updates in one commit: more than 10000", tooMany},
+		{"Too many requirements in one commit: more than 10000", tablemeta.CheckView(viewSample(t, "java"), make([]tablemeta.Requirement, 10_001))},
+		{"Cannot replace view due to loss of view dialects", longName},
+		{"Unrecognized view update", new(tablemeta.ViewUpdate).UnmarshalJSON([]byte(`{"action":"` + long + `"}`))},
+	} {
+		var invalid *tablemeta.InvalidError
+		if !errors.As(tt.err, &invalid) || !strings.HasPrefix(invalid.Message, tt.want) || len(invalid.Message) > 1000 {
+			t.Errorf("got %.200v, want *InvalidError with %q", tt.err, tt.want)
+		}
+	}
+}
