@@ -1,0 +1,177 @@
+package catalog_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/mem"
+)
+
+func setLocation(dotted, location string) *catalog.CommitTable {
+	return commitTable(dotted, noAssert, `[{"action":"set-location","location":"`+location+`"}]`)
+}
+
+// A table whose location is changed keeps the places where its files are, until it is gone.
+func TestMovedTableKeepsItsPlaces(t *testing.T) {
+	const l1, l2 = "file:///w/main/own/one", "file:///w/main/own/two"
+	s := newPlainStack(t)
+	chosen := createTable("ns.chosen")
+	s.must(chosen)
+	before, _, _ := strings.Cut(chosen.Result.MetadataLocation, "/metadata/")
+	s.must(setLocation("ns.chosen", l1))
+	s.must(setLocation("ns.chosen", l2))
+	for _, place := range []string{before, before + "/deeper", l1, l1 + "/deeper", l2, "file:///w/main/own"} {
+		s.refused(createTableAt("ns.other", place), catalog.ErrInvalid, "overlaps the location of another table")
+		s.refused(createViewAt("ns.other", place), catalog.ErrInvalid, "overlaps the location of another table")
+	}
+	s.refused(register("ns.other", chosen.Result.MetadataLocation), catalog.ErrInvalid, "overlaps")
+	s.must(setLocation("ns.chosen", "file:///w/main/own")) // above what it has itself
+	s.must(setLocation("ns.chosen", l1))                   // back
+	s.must(renameTable("ns.chosen", "ns.renamed"))
+	s.refused(createTableAt("ns.other", l2), catalog.ErrInvalid, "overlaps")
+	s.must(dropTable("ns.renamed", false))
+	s.must(createTableAt("ns.other", l2))
+	s.must(register("ns.chosen", chosen.Result.MetadataLocation))
+}
+
+// A sweep or a lost decision never gives up what a pointer reaches, whoever owns the place
+// where it lies.
+func TestGiveUpSparesOthers(t *testing.T) {
+	s := newPlainStack(t)
+	s.must(createTableAt("ns.host", "file:///w/main/host"))
+	guest := createTable("ns.guest")
+	guest.Request.Properties = map[string]string{"write.metadata.path": "file:///w/main/host/metadata"}
+	s.must(guest)
+	current := setProperty("ns.guest", "k", "v")
+	s.must(current)
+	s.must(createView("ns.v"))
+	view := replaceView("ns.v", noAssert, `[{"action":"set-properties","updates":{"k":"v"}}]`)
+	s.must(view)
+	files := s.files.Locations()
+	op := giveUp(append(files, "file:///w/main/host/metadata/00007-gone.metadata.json", "file:///elsewhere/x")...)
+	s.must(op)
+	// The view's first version is reachable from nothing.
+	if len(op.Result.Files) != 1 || !strings.Contains(op.Result.Files[0], "/v-") || op.Result.Files[0] == view.Result.MetadataLocation {
+		t.Errorf("given up: %q", op.Result.Files)
+	}
+	again := giveUp(files...)
+	s.must(again)
+	if len(again.Result.Files) != 0 {
+		t.Errorf("given up twice: %q", again.Result.Files)
+	}
+}
+
+// A commit that was decided before GiveUp wrote its pointer does not land: the file that
+// it would name may have been given up.
+func TestGiveUpRacesCommit(t *testing.T) {
+	s := newPlainStack(t)
+	s.must(createTable("ns.t"))
+	orphan := strings.Replace(s.files.Locations()[0], "/00000-", "/00001-", 1)
+	data, err := s.files.Read(t.Context(), blob.Scope{{URI: "file:///w/main", Dir: "/w/main"}}, s.files.Locations()[0], 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.files.Replace(orphan, data)
+	var between sync.Once
+	fault := s.store.Fault
+	s.store.Fault = func(b store.Batch) mem.Fault {
+		if b.Ops[0].Name == "commit-table" {
+			between.Do(func() {
+				op := giveUp(orphan)
+				if err := s.runner.Do(t.Context(), op); err != nil || len(op.Result.Files) != 1 {
+					t.Errorf("%v, given up: %q", err, op.Result.Files)
+				}
+			})
+		}
+		return fault(b)
+	}
+	files := len(s.files.Locations())
+	s.must(setProperty("ns.t", "k", "v"))
+	if n := len(s.files.Locations()) - files; n != 2 {
+		t.Errorf("%d files were written: the first decision should have failed", n)
+	}
+}
+
+// Metadata files that fall off the log are given up where the table asks for it; nobody can
+// register one from then on. The table itself goes on.
+func TestDeleteAfterCommit(t *testing.T) {
+	s := newPlainStack(t)
+	first := createTable("ns.t")
+	first.Request.Properties = map[string]string{
+		"write.metadata.delete-after-commit.enabled": "TRUE", "write.metadata.previous-versions-max": "2",
+	}
+	s.must(first)
+	var written []string
+	for range 4 {
+		commit := setProperty("ns.t", "k", "v")
+		s.must(commit)
+		written = append(written, commit.Result.MetadataLocation)
+	}
+	find := &catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}}
+	s.must(find)
+	var dying []string
+	for _, list := range find.Result.Lists {
+		if !list.Grace {
+			t.Errorf("%s does not wait", list.ID)
+		}
+		dying = append(dying, list.Files...)
+	}
+	if diff := cmp.Diff([]string{first.Result.MetadataLocation, written[0]}, dying); diff != "" {
+		t.Errorf("dying: -want +got\n%s", diff)
+	}
+	s.refused(overwriting(register("ns.t", written[0])), catalog.ErrMissingFile, "has been given up")
+	s.must(dropTable("ns.t", false))
+	s.refused(register("ns.again", written[0]), catalog.ErrMissingFile, "has been given up")
+	for _, list := range find.Result.Lists {
+		if err := reclaim(t.Context(), s.runner, s.files, "main", list.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.must(register("ns.again", written[3]))
+	left := s.files.Locations()
+	if diff := cmp.Diff(written[1:], left); diff != "" {
+		t.Errorf("left: -want +got\n%s", diff)
+	}
+}
+
+// A purge reaches into the directory that metadata files were written to, unless somebody
+// else's place is in it or around it.
+func TestPurgePlaces(t *testing.T) {
+	for _, c := range []struct{ name, path, other, want string }{
+		{"of its own", "file:///w/main/meta/t", "", "file:///w/main/meta/t"},
+		{"below its location", "file:///w/main/t/elsewhere", "", ""},
+		{"inside another table", "file:///w/main/other/metadata", "file:///w/main/other", ""},
+		{"above another table", "file:///w/main/shelf", "file:///w/main/shelf/other", ""},
+		{"above an area", "file:///w/main/ns", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newPlainStack(t)
+			if c.other != "" {
+				s.must(createTableAt("ns.other", c.other))
+			}
+			table := createTableAt("ns.t", "file:///w/main/t")
+			table.Request.Properties = map[string]string{"write.metadata.path": c.path}
+			s.must(table)
+			drop := dropTable("ns.t", true)
+			s.must(drop)
+			find := &catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main", ID: drop.Result.DyingID}}
+			s.must(find)
+			want := []string{"file:///w/main/t"}
+			if c.want != "" {
+				want = append(want, c.want)
+			}
+			if len(find.Result.Lists) != 1 {
+				t.Fatalf("%d lists", len(find.Result.Lists))
+			}
+			if diff := cmp.Diff(want, find.Result.Lists[0].Places); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
