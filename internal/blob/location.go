@@ -2,6 +2,7 @@ package blob
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -55,7 +56,15 @@ const (
 // by byte, but `?` and `#`, which Iceberg's S3 clients cut off, are refused.
 //
 // The result is what to compare, not what to answer: clients want back the string they sent.
-func Normalize(location string) (string, error) {
+func Normalize(location string) (string, error) { return normalize(location, false) }
+
+// NormalizeFile is Normalize for the name of a file that a client has written, as a manifest has
+// it. Such names hold values of partitions: every character but control characters may stand in the path
+// of a file: location, byte for byte as the file system has it, for no client escapes or unescapes a name that
+// it has written itself; and slashes in a row stand in the key of an s3: location.
+func NormalizeFile(location string) (string, error) { return normalize(location, true) }
+
+func normalize(location string, written bool) (string, error) {
 	refuse := func(remedy, format string, args ...any) (string, error) {
 		return "", &LocationError{Location: location, Problem: fmt.Sprintf(format, args...), Remedy: remedy}
 	}
@@ -75,7 +84,12 @@ func Normalize(location string) (string, error) {
 		if problem != "" {
 			return refuse(remedyForm, "%s", problem)
 		}
-		if problem, remedy := checkFilePath(path, len(location)-len(path)); problem != "" {
+		if written {
+			if i := strings.IndexFunc(path, isControl); i >= 0 {
+				return refuse(remedyChars, "byte %d is a control character", len(location)-len(path)+i)
+			}
+			path = emptySegments.ReplaceAllString(path, "/")
+		} else if problem, remedy := checkFilePath(path, len(location)-len(path)); problem != "" {
 			return refuse(remedy, "%s", problem)
 		}
 		path = strings.TrimRight(path, "/")
@@ -103,13 +117,21 @@ func Normalize(location string) (string, error) {
 		if key == "" {
 			return "s3://" + bucket, nil
 		}
-		if problem := checkSegments(key, maxLocation); problem != "" {
+		segments := key
+		if written {
+			segments = emptySegments.ReplaceAllString(key, "/")
+		}
+		if problem := checkSegments(segments, maxLocation); problem != "" {
 			return refuse(remedySegment, "%s", problem)
 		}
 		return "s3://" + bucket + "/" + key, nil
 	}
 	return refuse(remedyForm, "scheme %s is not supported", quote(scheme))
 }
+
+var emptySegments = regexp.MustCompile("//+")
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
 // filePath takes the path out of what follows `file:`.
 func filePath(rest string) (path, problem string) {

@@ -20,7 +20,7 @@ var _ Backend = ByScheme(nil)
 
 // of finds the backend of a location.
 func (b ByScheme) of(location string) (Backend, error) {
-	normal, err := Normalize(location)
+	normal, err := NormalizeFile(location) // what else is wrong with it is for the backend to say
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,16 @@ func (s Scope) find(normal string) (best Root, found bool) {
 // parts, free of empty, `.` and `..` parts. Errors: *LocationError, which wraps ErrOutside where the location has no root;
 // names that begin as a marker's does are refused.
 func (s Scope) Locate(location string) (root Root, path string, err error) {
-	normal, err := Normalize(location)
+	return s.locate(location, Normalize)
+}
+
+// LocateFile is Locate by the rules of [NormalizeFile].
+func (s Scope) LocateFile(location string) (root Root, path string, err error) {
+	return s.locate(location, NormalizeFile)
+}
+
+func (s Scope) locate(location string, normalize func(string) (string, error)) (root Root, path string, err error) {
+	normal, err := normalize(location)
 	if err != nil {
 		return Root{}, "", err
 	}
@@ -75,7 +84,15 @@ func (s Scope) LocateDir(location string) (root Root, path string, err error) {
 // spellings of one directory by way of two roots have one canonical form. It is the key for an index of
 // locations. Links below the root are not followed, for it does no I/O. Errors are those of Locate.
 func (s Scope) Canonical(location string) (string, error) {
-	root, path, err := s.Locate(location)
+	return canonical(s.Locate(location))
+}
+
+// CanonicalFile is Canonical by the rules of [NormalizeFile]: what tells whether a file lies in a place.
+func (s Scope) CanonicalFile(location string) (string, error) {
+	return canonical(s.LocateFile(location))
+}
+
+func canonical(root Root, path string, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}

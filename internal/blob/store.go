@@ -74,8 +74,8 @@ type Store interface {
 	// Errors: *LocationError, ErrOutside, ErrBelowFile, ErrExists, ErrFull, ErrUncertain.
 	Create(ctx context.Context, scope Scope, location string, data []byte) error
 
-	// Delete removes the file; a missing file is no error. The directory stays, even empty. The loss of
-	// power may bring the file back: whoever must know that it is gone asks again after a restart.
+	// Delete removes the file; a missing file is no error. Its location may be one that only NormalizeFile
+	// accepts. The directory stays, even empty. The loss of power may bring the file back: whoever must know that it is gone asks again after a restart.
 	// Errors: *LocationError, ErrOutside, ErrNotRegular.
 	Delete(ctx context.Context, scope Scope, location string) error
 

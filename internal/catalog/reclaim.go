@@ -202,6 +202,8 @@ type TablePointer struct {
 	MetadataLocation string `json:"metadata-location"`
 	// Places are normalised locations that are its alone.
 	Places []string `json:"places,omitempty"`
+	// Registered says that its metadata was registered, perhaps more than once.
+	Registered bool `json:"registered,omitempty"`
 }
 
 // Plan implements kernel.Operation.
@@ -225,7 +227,7 @@ func (op *FindTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 			return err
 		}
 		op.Result.Tables = append(op.Result.Tables, TablePointer{
-			ID: r.ID, Kind: p.Kind, Ident: p.Ident, MetadataLocation: p.MetadataLocation, Places: p.places(w.Value),
+			ID: r.ID, Kind: p.Kind, Ident: p.Ident, MetadataLocation: p.MetadataLocation, Places: p.places(w.Value), Registered: p.Registered,
 		})
 	}
 	op.Result.NextToken = next

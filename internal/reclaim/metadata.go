@@ -83,3 +83,11 @@ func (r *Reclaimer) history(ctx context.Context, scope blob.Scope, location stri
 	}
 	return generations, nil
 }
+
+// faultOnly is err if it is a fault of the store, and not a file that is missing or unusable.
+func faultOnly(err error) error {
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, errUnusable) {
+		return nil
+	}
+	return err
+}

@@ -117,9 +117,13 @@ func (p *purge) table(ctx context.Context) error {
 	if err := p.deleteAll(ctx, inPlaces, m.StatisticsFiles()); err != nil {
 		return err
 	}
+	former := inPlaces
+	if p.list.Registered {
+		former = ofPlaces
+	}
 	// The oldest file of each generation leads to the next.
 	for _, files := range slices.Backward(generations) {
-		if err := p.deleteAll(ctx, inPlaces, slices.Values(files)); err != nil {
+		if err := p.deleteAll(ctx, former, slices.Values(files)); err != nil {
 			return err
 		}
 	}
@@ -219,16 +223,30 @@ func (p *purge) leave(ctx context.Context, location string, err error) {
 	}
 }
 
-// A guard says which files of a list go.
-type guard func(p *purge, location string) bool
+// A guard says which files of a list go. Its errors are faults of the store.
+type guard func(ctx context.Context, p *purge, location string) (bool, error)
 
 // anywhere lets every file go: the batch named it itself.
-func anywhere(*purge, string) bool { return true }
+func anywhere(context.Context, *purge, string) (bool, error) { return true, nil }
 
 // inPlaces lets go what lies in the table's places.
-func inPlaces(p *purge, location string) bool {
-	canonical, err := p.scope.Canonical(location)
-	return err == nil && slices.ContainsFunc(p.list.Places, func(place string) bool { return blob.Within(canonical, place) })
+func inPlaces(_ context.Context, p *purge, location string) (bool, error) {
+	canonical, err := p.scope.CanonicalFile(location)
+	own := func(place string) bool { return blob.Within(canonical, place) }
+	return err == nil && slices.ContainsFunc(p.list.Places, own), nil
+}
+
+// ofPlaces lets go the metadata files in the table's places that are of a table in them: others may
+// have been registered since.
+func ofPlaces(ctx context.Context, p *purge, location string) (bool, error) {
+	if in, _ := inPlaces(ctx, p, location); !in {
+		return false, nil
+	}
+	m, err := p.r.readTable(ctx, p.scope, location)
+	if err != nil {
+		return false, faultOnly(err)
+	}
+	return inPlaces(ctx, p, m.Location())
 }
 
 // deleteAll deletes files, several at a time.
@@ -256,15 +274,11 @@ func (p *purge) deleting(ctx context.Context, allowed guard, produce func(ctx co
 	)
 	g.SetLimit(deletesMax)
 	err := produce(ctx, func(location string) {
-		if !allowed(p, location) || p.isUnread(location) {
-			p.keep(location)
-			return
-		}
 		if !seen.add(location) {
 			return
 		}
 		g.Go(func() error {
-			if p.delete(ctx, location) {
+			if p.delete(ctx, allowed, location) {
 				cancel()
 			}
 			return nil
@@ -277,34 +291,43 @@ func (p *purge) deleting(ctx context.Context, allowed guard, produce func(ctx co
 	return err
 }
 
-// delete deletes a file, and tells whether the store has failed too often.
-func (p *purge) delete(ctx context.Context, location string) (giveUp bool) {
+// delete deletes a file if it may go, and tells whether the store has failed too often.
+func (p *purge) delete(ctx context.Context, allowed guard, location string) (giveUp bool) {
+	goes, err := allowed(ctx, p, location)
+	if err == nil && (!goes || p.isUnread(location)) {
+		p.keep(location)
+		return false
+	}
+	if err == nil {
+		err = p.deleteNow(ctx, location)
+	}
+	var notOurs *blob.LocationError
+	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+		p.keep(location)
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.deleted++
+		return false
+	}
+	p.fault = cmp.Or(p.fault, err)
+	p.faults++
+	return p.faults >= faultsMax
+}
+
+// deleteNow deletes a file once fewer than deletesMax others are being deleted.
+func (p *purge) deleteNow(ctx context.Context, location string) error {
 	select {
 	case p.r.deleting <- struct{}{}:
 		defer func() { <-p.r.deleting }()
 	case <-ctx.Done():
 	}
-	err := ctx.Err()
-	if err == nil {
-		err = p.r.opt.Files.Delete(ctx, p.scope, location)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	var notOurs *blob.LocationError
-	switch {
-	case err == nil:
-		p.mu.Lock()
-		p.deleted++
-		p.mu.Unlock()
-	case errors.As(err, &notOurs), errors.Is(err, blob.ErrNotRegular):
-		p.keep(location)
-	default:
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.faults++; p.fault == nil {
-			p.fault = err
-		}
-		return p.faults >= faultsMax
-	}
-	return false
+	return p.r.opt.Files.Delete(ctx, p.scope, location)
 }
 
 func (p *purge) isUnread(location string) bool {

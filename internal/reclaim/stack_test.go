@@ -145,6 +145,19 @@ type stack struct {
 	files  *files
 	runner kernel.Runner
 	log    *bytes.Buffer // locked by its handler
+
+	mu    sync.Mutex
+	ended [][]string // the ids of each EndDying
+}
+
+// Do implements kernel.Runner, for the Reclaimer.
+func (s *stack) Do(ctx context.Context, op kernel.Operation) error {
+	if end, ok := op.(*catalog.EndDying); ok {
+		s.mu.Lock()
+		s.ended = append(s.ended, end.Request.IDs)
+		s.mu.Unlock()
+	}
+	return s.runner.Do(ctx, op)
 }
 
 var scope = blob.Scope{{URI: "file:///w/main", Dir: "/w/main"}}
@@ -172,7 +185,7 @@ func (s *stack) must(op kernel.Operation) {
 
 func (s *stack) reclaimer() *reclaim.Reclaimer {
 	return reclaim.New(reclaim.Options{
-		Runner: s.runner, Files: s.files, Grace: grace, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Runner: s, Files: s.files, Grace: grace, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 	})
 }
 

@@ -25,7 +25,7 @@ const (
 // SweepReport tells what a sweep has found, or what one in earnest would do.
 type SweepReport struct {
 	Tables    int      // that were looked at, views included
-	Skipped   int      // of these, whose orphans could not be told: damaged, out of reach, or among the files of others
+	Skipped   int      // of these, whose orphans could not be told: registered, damaged, out of reach, or among the files of others
 	Orphans   int      // metadata files that were given up
 	Leftovers int      // temporary files that were deleted
 	Files     []string // of both, the first 1000
@@ -44,7 +44,8 @@ var ownName = regexp.MustCompile(`^([0-9]{5,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-
 // views: metadata files that were uploaded and never named, and names them as dying; a round deletes
 // them later. An orphan has a name as this catalog chooses and the uuid of the table, is older than
 // the time of grace, is not in the table's history, and does not precede the oldest file that is
-// known of it: where the history breaks off, what came before cannot be told from orphans.
+// known of it: where the history breaks off, what came before cannot be told from orphans. Tables
+// that were registered are skipped: they may have been rolled back, and may be rolled forward.
 //
 // Temporary files that are older than the time of grace are deleted. A dry run only
 // reports. Sweeps wait for each other. With an error the report tells how far it came.
@@ -119,6 +120,9 @@ func (s *sweep) table(ctx context.Context, t catalog.TablePointer) error {
 	own := func(place string) bool { return blob.Within(current, place) && current != place }
 	if err != nil || !slices.ContainsFunc(t.Places, own) {
 		return errSkipped
+	}
+	if t.Registered {
+		return errSkipped // what was written after the file that was registered may be registered again
 	}
 	h, err := s.history(ctx, t)
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, errUnusable) {
@@ -230,7 +234,7 @@ func (s *sweep) give(ctx context.Context, t catalog.TablePointer, h history, fou
 	for files := range slices.Chunk(found, giveUpMax) {
 		var orphans []string
 		for _, f := range files {
-			own, err := s.isOf(ctx, t.Kind, h.uuid, f)
+			own, err := s.isOf(ctx, t, h.uuid, f)
 			if err != nil {
 				return err
 			}
@@ -252,30 +256,22 @@ func (s *sweep) give(ctx context.Context, t catalog.TablePointer, h history, fou
 	return nil
 }
 
-// isOf tells whether a metadata file is one of the table with this uuid. A table that was dropped
-// without its files may have lain where another lies now, and may be registered again.
-func (s *sweep) isOf(ctx context.Context, kind catalog.Kind, uuid, location string) (bool, error) {
-	var there string
-	if kind == catalog.KindView {
-		v, err := s.r.readView(ctx, s.scope, location)
-		if err != nil {
-			return false, faultOnly(err)
-		}
-		there = v.UUID()
+// isOf tells whether a metadata file is the table's. One that was dropped without its files may have
+// lain where another lies now, and may be registered again.
+func (s *sweep) isOf(ctx context.Context, t catalog.TablePointer, uuid, file string) (bool, error) {
+	var m interface {
+		UUID() string
+		Location() string
+	}
+	var err error
+	if t.Kind == catalog.KindView {
+		m, err = s.r.readView(ctx, s.scope, file)
 	} else {
-		m, err := s.r.readTable(ctx, s.scope, location)
-		if err != nil {
-			return false, faultOnly(err)
-		}
-		there = m.UUID()
+		m, err = s.r.readTable(ctx, s.scope, file)
 	}
-	return uuid != "" && there == uuid, nil
-}
-
-// faultOnly is err if it is a fault of the store, and not a file that is missing or unusable.
-func faultOnly(err error) error {
-	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, errUnusable) {
-		return nil
+	if err != nil {
+		return false, faultOnly(err)
 	}
-	return err
+	place, err := s.scope.Canonical(m.Location())
+	return err == nil && slices.Contains(t.Places, place) && uuid != "" && m.UUID() == uuid, nil
 }

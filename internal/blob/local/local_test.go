@@ -455,3 +455,31 @@ func TestMarkerOfAnotherKind(t *testing.T) {
 		must(t, os.Remove(mark))
 	}
 }
+
+// Delete takes the names that clients give to data files, and takes Hadoop's checksum file
+// with the file that it is of.
+func TestDeleteDataFiles(t *testing.T) {
+	s := New()
+	root, err := s.Resolve(t.Context(), "file://"+t.TempDir(), blob.S3Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root.Dir, "data", "ts=2020-01-01T00%3A00", "city=New York é")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a?#.parquet", ".a?#.parquet.crc", "b", ".c.crc"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := s.Delete(t.Context(), blob.Scope{root}, root.URI+"/data//ts=2020-01-01T00%3A00/city=New York é/a?#.parquet"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 || left[0].Name() != ".c.crc" || left[1].Name() != "b" {
+		t.Errorf("%v %v", left, err)
+	}
+}

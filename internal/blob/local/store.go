@@ -135,7 +135,14 @@ func read(in *os.Root, path string, limit int64) ([]byte, error) {
 
 // Delete implements [blob.Store]. A symbolic link is removed, not what it leads to.
 func (s *Store) Delete(ctx context.Context, scope blob.Scope, location string) error {
-	t, err := s.open(ctx, scope, location)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	root, slashed, err := scope.LocateFile(location)
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	t, err := openBelow(root, slashed)
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
@@ -151,7 +158,17 @@ func (s *Store) Delete(ctx context.Context, scope blob.Scope, location string) e
 	if err = named(err, location); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return fmt.Errorf("delete %s: %w", location, err)
 	}
-	return nil
+	return s.deleteChecksum(t)
+}
+
+// deleteChecksum removes the file of checksums that Java's clients, by way of Hadoop,
+// write beside every file of theirs. Where it is missing, or is no file, all is well.
+func (s *Store) deleteChecksum(t target) error {
+	beside := filepath.Join(filepath.Dir(t.path), "."+filepath.Base(t.path)+".crc")
+	if info, err := t.in.Lstat(beside); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return s.sys.remove(t.in, beside)
 }
 
 // Exists implements [blob.Store].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -148,8 +149,18 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 	bare := blob.S3Options{Endpoint: server.Options.Endpoint}
 	root := blob.Root{URI: "s3://" + server.NewBucket(t)}
 	for call, err := range attempts(t.Context(), newStore(t, bare, impatient), blob.Scope{root}, root.URI+"/f") {
-		if outcome(err) != errPlain || !strings.Contains(err.Error(), "give access key and secret") { //nolint:errorlint // the very one
+		if outcome(err) != errPlain || !strings.Contains(err.Error(), "give access key and secret") {
 			t.Errorf("%s without credentials: %v", call, err)
+		}
+	}
+	// Who is to issue credentials may say that it has none, and that is no answer of S3.
+	issuer := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(issuer.Close)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "")
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", issuer.URL)
+	for call, err := range attempts(t.Context(), newStore(t, bare, impatient), blob.Scope{root}, root.URI+"/f") {
+		if outcome(err) != errPlain || !strings.Contains(err.Error(), "give access key and secret") {
+			t.Errorf("%s with an issuer that has no credentials: %v", call, err)
 		}
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", server.Options.AccessKeyID)

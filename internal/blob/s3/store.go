@@ -135,7 +135,14 @@ func (o object) get(ctx context.Context, limit int64, stretch func(size int64)) 
 
 // Delete implements [blob.Store].
 func (s *Store) Delete(ctx context.Context, scope blob.Scope, location string) error {
-	o, err := s.object(ctx, scope, location)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	root, path, err := scope.LocateFile(location)
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	o, err := s.below(ctx, root, path)
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
