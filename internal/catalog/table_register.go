@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
@@ -94,6 +95,9 @@ func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, ki
 	canonical, err := w.Scope().Canonical(file)
 	if err != nil {
 		return none, fromLocation("metadata location", err)
+	}
+	if strings.HasSuffix(file, "/") {
+		return none, refuse(ErrInvalid, "Invalid metadata location %q: it names a directory; name the file, without a slash behind it", file)
 	}
 	if err := openIndex(ctx, tx); err != nil {
 		return none, err

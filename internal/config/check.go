@@ -49,12 +49,13 @@ func (c Config) check() (wrong []*Error) {
 		add("max_body_bytes", "choose a size in between", "%d bytes are not from 1KiB to 1GiB", n)
 	}
 	if l := c.Warehouse.Main.Location; l != "" {
-		normal, err := blob.Normalize(l)
+		_, err := blob.Normalize(l)
 		if bad, ok := errors.AsType[*blob.LocationError](err); ok {
 			add("warehouse.main.location", bad.Remedy, "%q: %s", l, bad.Problem)
-		} else if !strings.HasPrefix(normal, "file:") {
-			add("warehouse.main.location", "write a URI such as file:///srv/lake", "%q is not on this machine's file system, which is all that this version can use", l)
 		}
+	}
+	for _, bad := range c.S3.Check() {
+		add("s3."+strings.ReplaceAll(bad.Option, "-", "_"), bad.Remedy, "%s", bad.Problem)
 	}
 	return wrong
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"github.com/landfast/landfast/internal/blob"
 )
 
 // Config is one complete set of settings. Each field is described where its key
@@ -20,6 +22,8 @@ type Config struct {
 	IdempotencyLifetime time.Duration
 	Log                 Log
 	Warehouse           Warehouse
+	// S3 is how the buckets are reached of every warehouse that has no options of its own.
+	S3 blob.S3Options
 }
 
 // Log says what is logged, and how.
@@ -41,7 +45,7 @@ type Warehouse struct {
 
 // MainWarehouse is the warehouse that a new catalog begins with.
 type MainWarehouse struct {
-	// Location is a file: URI, as it was written; empty: warehouses/main in the data directory.
+	// Location is a file: or s3: URI, as it was written; empty: warehouses/main in the data directory.
 	Location string
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/landfast/landfast/internal/blob"
 )
 
 var update = flag.Bool("update", false, "write the generated files instead of comparing them")
@@ -26,7 +28,7 @@ func TestDefaultIsValid(t *testing.T) {
 	want := Config{
 		Data: "landfast-data", Listen: "127.0.0.1:8181", Store: "embedded", Coordination: "local",
 		RequestTimeout: time.Minute, ShutdownTimeout: 30 * time.Second, MaxBodyBytes: 64 << 20,
-		Log: Log{Format: LogText},
+		IdempotencyLifetime: 30 * time.Minute, Log: Log{Format: LogText},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -57,7 +59,9 @@ func TestEveryFieldHasAKey(t *testing.T) {
 	others := map[string]string{
 		"data": "/srv/x", "listen": "[::1]:0", "insecure": "true", "store": "embedded", "coordination": "local",
 		"request_timeout": "1m30s", "shutdown_timeout": "0s", "max_body_bytes": "3KiB",
-		"log.level": "warn", "log.format": "json", "warehouse.main.location": "file:///srv/lake",
+		"idempotency.lifetime": "1h", "log.level": "warn", "log.format": "json", "warehouse.main.location": "file:///srv/lake",
+		"s3.endpoint": "http://127.0.0.1:9000", "s3.region": "eu-central-1", "s3.path_style": "false", "s3.ca_file": "/etc/ca.pem",
+		"s3.access_key_id": "key", "s3.secret_access_key": "s3cr3t",
 	}
 	fixed := []string{"store", "coordination"} // there is no other value yet
 	for _, k := range Keys {
@@ -66,12 +70,24 @@ func TestEveryFieldHasAKey(t *testing.T) {
 			t.Errorf("%s: this test has no value for it", k.Name)
 			continue
 		}
-		c, _, err := Load(Sources{Flags: map[string]string{k.Flag(): v}})
+		given := map[string]string{k.Flag(): v}
+		want := v
+		switch k.Name { // each of these needs the other
+		case "s3.access_key_id":
+			given["s3-secret-access-key"] = "x"
+		case "s3.secret_access_key":
+			given["s3-access-key-id"] = "x"
+			want = "***"
+		}
+		c, _, err := Load(Sources{Flags: given})
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 		}
-		if got := k.bind(&c).String(); got != v {
+		if got := k.bind(&c).String(); got != want {
 			t.Errorf("%s: %q was read as %q", k.Name, v, got)
+		}
+		if text := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(text, "s3cr3t") {
+			t.Errorf("printed, the configuration shows the secret: %s", text)
 		}
 		if same := cmp.Equal(c, Default()); same != slices.Contains(fixed, k.Name) {
 			t.Errorf("%s: configuration is the default: %v", k.Name, same)
@@ -151,9 +167,16 @@ func TestRefusedValues(t *testing.T) {
 		"request_timeout":         {"60", "0s", "-1s", "2h", "1 s", "99ms"},
 		"shutdown_timeout":        {"-1s", "61m", "x"},
 		"max_body_bytes":          {"0", "1023", "-1", "64MB", "64 MiB", "1.5GiB", "2GiB", "9223372036854775807GiB", "99999999999999999999", "0x400", "MiB", "+1024"},
+		"idempotency.lifetime":    {"-1s", "169h", "1d", "P1D"},
 		"log.level":               {"trace", "INFO+1", ""},
 		"log.format":              {"logfmt"},
-		"warehouse.main.location": {"lake", "/srv/lake", "file:lake", "file:///srv/my%20lake", "s3://bucket/x", "file:///"},
+		"s3.endpoint":             {"localhost:9000", "127.0.0.1:9000", "http://x/y", "http://user:s3cr3t@x"},
+		"s3.region":               {"EU", "eu central"},
+		"s3.path_style":           {"yes", "1"},
+		"s3.access_key_id":        {"key without a secret", "key"},
+		"s3.secret_access_key":    {"s3cr3t", "s3cr3t\n"},
+		"s3.ca_file":              {"ca.pem"},
+		"warehouse.main.location": {"lake", "/srv/lake", "file:lake", "file:///srv/my%20lake", "s3://b/x", "gs://bucket/x", "file:///"},
 	}
 	for _, k := range Keys {
 		if len(values[k.Name]) == 0 {
@@ -166,10 +189,31 @@ func TestRefusedValues(t *testing.T) {
 				t.Errorf("--%s=%q: accepted (%v)", k.Flag(), v, err)
 				continue
 			}
+			if strings.Contains(err.Error(), "s3cr3t") {
+				t.Errorf("--%s: the error shows a secret: %v", k.Flag(), err)
+			}
 			if bad.Where != "--"+k.Flag() || bad.Problem == "" || bad.Remedy == "" {
 				t.Errorf("--%s=%q: %v", k.Flag(), v, err)
 			}
 		}
+	}
+}
+
+// TestS3 reads a whole section, with the secret from the environment.
+func TestS3(t *testing.T) {
+	got, _, err := Load(Sources{
+		File: write(t, "warehouse: {main: {location: 's3://bucket/lake'}}\ns3:\n  endpoint: https://s3.example.com\n  path_style: false\n  access_key_id: key\n"),
+		Env:  []string{"LANDFAST_S3_SECRET_ACCESS_KEY=s3cr3t"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := false
+	want := Default()
+	want.Warehouse.Main.Location = "s3://bucket/lake"
+	want.S3 = blob.S3Options{Endpoint: "https://s3.example.com", PathStyle: &no, AccessKeyID: "key", SecretAccessKey: "s3cr3t"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -14,6 +14,8 @@ type Key struct {
 	Placeholder string
 	// Default is the value of somebody who said nothing, written as in the file.
 	Default string
+	// Example is a value for one that has no Default.
+	Example string
 	// Doc is one sentence, and Detail whatever else must be known.
 	Doc, Detail string
 
@@ -96,11 +98,49 @@ var Keys = []Key{
 		bind: func(c *Config) value { return choice{&c.Log.Format, []string{LogText, LogJSON}} },
 	},
 	{
-		Name: "warehouse.main.location", Type: "file: URI", Placeholder: "URI", Default: "",
-		Doc: "The root of the warehouse `main`, as in `file:///srv/lake`.",
+		Name: "warehouse.main.location", Type: "file: or s3: URI", Placeholder: "URI", Example: "file:///srv/lake",
+		Doc: "The root of the warehouse `main`, as in `file:///srv/lake` or `s3://bucket/prefix`.",
 		Detail: "Default: `warehouses/main` in the data directory. It is read once, when the data directory is new; " +
 			"afterwards it has no effect.",
 		bind: func(c *Config) value { return (*text)(&c.Warehouse.Main.Location) },
+	},
+	{
+		Name: "s3.endpoint", Type: "http: or https: URL", Placeholder: "URL", Example: "http://127.0.0.1:9000",
+		Doc: "The server that holds the buckets of warehouses on S3. Default: AWS.",
+		Detail: "This and all other keys of `s3` are for every warehouse that has none of its own: one that sets any of them takes none from here. " +
+			"The server must know conditional writes (`If-None-Match`); one that does not is refused when a warehouse is made. Its buckets are not made.",
+		bind: func(c *Config) value { return (*text)(&c.S3.Endpoint) },
+	},
+	{
+		Name: "s3.region", Type: typeText, Placeholder: "REGION", Example: "eu-central-1",
+		Doc:    "The region of the buckets.",
+		Detail: "Default: `us-east-1` if there is an endpoint, else what the environment says to every client of AWS, such as `AWS_REGION`.",
+		bind:   func(c *Config) value { return (*text)(&c.S3.Region) },
+	},
+	{
+		Name: "s3.path_style", Type: "one of: true, false", Placeholder: "BOOL", Example: "true",
+		Doc:    "Whether the bucket stands in the path of a URL (`http://host/bucket/key`), not in its host.",
+		Detail: "Default: true if there is an endpoint, else false.",
+		bind:   func(c *Config) value { return optionalBoolean{&c.S3.PathStyle} },
+	},
+	{
+		Name: "s3.access_key_id", Type: typeText, Placeholder: "ID", Example: "landfast",
+		Doc: "The access key for S3.",
+		Detail: "Without it credentials are looked for where every client of AWS does: in the environment (`AWS_ACCESS_KEY_ID`), " +
+			"the shared files of the user, a web identity token, the container, the instance.",
+		bind: func(c *Config) value { return (*text)(&c.S3.AccessKeyID) },
+	},
+	{
+		Name: "s3.secret_access_key", Type: "secret text", Placeholder: "SECRET", Example: "from-the-environment",
+		Doc:    "The secret of the access key.",
+		Detail: "Nothing shows it again. Give it in the variable or in a file that only the server's user may read: every user of the machine can see a flag.",
+		bind:   func(c *Config) value { return (*secret)(&c.S3.SecretAccessKey) },
+	},
+	{
+		Name: "s3.ca_file", Type: "absolute path", Placeholder: "FILE", Example: "/etc/ssl/s3.pem",
+		Doc:    "A PEM file of certificate authorities to trust for S3, besides those of the system.",
+		Detail: "It is read when the first request needs it; a new one is read after a restart.",
+		bind:   func(c *Config) value { return (*text)(&c.S3.CAFile) },
 	},
 }
 

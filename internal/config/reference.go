@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -51,7 +52,7 @@ unit: ` + "`512KiB`, `64MiB`, `1GiB`" + `.
 | variable | read by | meaning |
 |---|---|---|
 | ` + "`LANDFAST_URL` | `landfast warehouse`" + ` | the server to talk to, when there is no ` + "`--url`" + ` |
-| ` + "`LANDFAST_CACHE` | `make lint`, `make conformance`" + ` | where what they download is kept |
+| ` + "`LANDFAST_CACHE` | `make lint`, `make test`, `make conformance`" + ` | where what they download and build is kept |
 `)
 	return b.String()
 }
@@ -73,10 +74,7 @@ func exampleFile() string {
 			}
 		}
 		open = sections
-		value := k.Default
-		if value == "" {
-			value = "file:///srv/lake"
-		}
+		value := cmp.Or(k.Default, k.Example)
 		fmt.Fprintf(&b, "%s%s%s: %s\n", comment, strings.Repeat("  ", len(sections)), leaf, value)
 	}
 	return b.String()

@@ -22,6 +22,17 @@ type text string
 func (v *text) Set(s string) error { *v = text(s); return nil }
 func (v *text) String() string     { return string(*v) }
 
+// secret is a text that is never shown.
+type secret string
+
+func (v *secret) Set(s string) error { *v = secret(s); return nil }
+func (v *secret) String() string {
+	if *v == "" {
+		return ""
+	}
+	return "***"
+}
+
 type boolean bool
 
 func (v *boolean) Set(s string) error {
@@ -36,6 +47,29 @@ func (v *boolean) Set(s string) error {
 	return nil
 }
 func (v *boolean) String() string { return strconv.FormatBool(bool(*v)) }
+
+// optionalBoolean is one of which it is known whether it was given; empty, it was not.
+type optionalBoolean struct{ field **bool }
+
+func (v optionalBoolean) Set(s string) error {
+	if s == "" {
+		*v.field = nil
+		return nil
+	}
+	var b boolean
+	if err := b.Set(s); err != nil {
+		return err
+	}
+	*v.field = (*bool)(&b)
+	return nil
+}
+
+func (v optionalBoolean) String() string {
+	if *v.field == nil {
+		return ""
+	}
+	return strconv.FormatBool(**v.field)
+}
 
 // choice is a text that is one of a few.
 type choice struct {

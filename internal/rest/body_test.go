@@ -254,7 +254,7 @@ func TestNearest(t *testing.T) {
 		"locations":                    `did you mean "location"?`,
 		"allowed_locations":            `did you mean "allowed-locations"?`,
 		"property":                     `did you mean "properties"?`,
-		"colour":                       `known are ["name" "location" "allowed-locations" "properties"]`,
+		"colour":                       `known are ["name" "location" "allowed-locations" "properties" "s3"]`,
 		"":                             `known are`,
 		strings.Repeat("name", 10_000): `known are`,
 	} {

@@ -216,8 +216,20 @@ func (c *call) refuse(err error) {
 		c.w.Header().Set("Connection", "close") // the rest of the body is still to come
 	}
 	// A message may quote a path that is not UTF-8, which JSON cannot hold.
-	message = strings.ToValidUTF8(message, "\uFFFD")
+	message = strings.ToValidUTF8(excerpt(message), "\uFFFD")
 	c.send(a.status, errorBody{errorModel{Message: message, Type: a.kind, Code: a.status}})
+}
+
+// messageMax bounds a message, in bytes: it may quote what the client sent.
+const messageMax = 2000
+
+// excerpt leaves out the middle of a message that is too long: what is wrong stands at
+// its beginning, and what to do at its end.
+func excerpt(message string) string {
+	if len(message) <= messageMax {
+		return message
+	}
+	return message[:messageMax/2] + " [...] " + message[len(message)-messageMax/2:]
 }
 
 // ownMessage is the sentence of a refusal, without what wrapped it on its way.

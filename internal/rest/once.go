@@ -86,7 +86,7 @@ func isoDuration(d time.Duration) string {
 		if n := d / unit.of; n > 0 {
 			b.WriteString(strconv.FormatInt(int64(n), 10))
 			b.WriteByte(unit.name)
-			d -= n * unit.of
+			d %= unit.of
 		}
 	}
 	if b.Len() == len("PT") {

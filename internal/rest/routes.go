@@ -88,7 +88,7 @@ var routes = []route{
 	{"GET", "/management/v1/warehouses", reading, (*call).listWarehouses,
 		"`pageToken`, `pageSize`."},
 	{"POST", "/management/v1/warehouses", writing, (*call).createWarehouse,
-		"`name`, and optionally `location`, `allowed-locations`, `properties`; unknown members are refused."},
+		"`name`, and optionally `location`, `allowed-locations`, `properties`, `s3`; unknown members are refused."},
 	{"GET", "/management/v1/warehouses/{warehouse}", reading, (*call).loadWarehouse, ""},
 	{"DELETE", "/management/v1/warehouses/{warehouse}", writing, (*call).deleteWarehouse,
 		"409 while it holds namespaces. Its files stay."},

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/landfast/landfast/internal/blob"
@@ -84,6 +85,13 @@ func (c *call) createWarehouse() error {
 			return err
 		}
 	}
+	location := body.Location
+	if location == "" {
+		location = c.h.opt.WarehouseRoot(*body.Name)
+	}
+	if body.S3.options() != (blob.S3Options{}) && !slices.ContainsFunc(append([]string{location}, body.AllowedLocations...), onS3) {
+		return refuse(catalog.ErrInvalid, "Invalid s3: no location of the warehouse begins with s3://; leave the member out, or choose a location in a bucket")
+	}
 	id := c.h.newID()
 	var allowed []blob.Root
 	for _, location := range body.AllowedLocations {
@@ -92,10 +100,6 @@ func (c *call) createWarehouse() error {
 			return err
 		}
 		allowed = append(allowed, r)
-	}
-	location := body.Location
-	if location == "" {
-		location = c.h.opt.WarehouseRoot(*body.Name)
 	}
 	root, err := c.resolve(location, body.S3)
 	if err != nil {
@@ -116,7 +120,7 @@ func (c *call) createWarehouse() error {
 // resolve makes a root of a location. Only those on S3 have the options.
 func (c *call) resolve(location string, s3 s3Body) (blob.Root, error) {
 	options := s3.options()
-	if normal, err := blob.Normalize(location); err == nil && !strings.HasPrefix(normal, "s3:") {
+	if !onS3(location) {
 		options = blob.S3Options{}
 	}
 	root, err := c.h.opt.Roots.Resolve(c.ctx, location, options)
@@ -124,6 +128,11 @@ func (c *call) resolve(location string, s3 s3Body) (blob.Root, error) {
 		return blob.Root{}, unusable(location, err)
 	}
 	return root, nil
+}
+
+func onS3(location string) bool {
+	normal, err := blob.Normalize(location)
+	return err == nil && strings.HasPrefix(normal, "s3:")
 }
 
 // unusable turns what is wrong with a root into a refusal. It is shown in full:
@@ -138,7 +147,7 @@ func unusable(location string, err error) error {
 	case errors.Is(err, blob.ErrFull), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &bad):
-		return refuse(catalog.ErrInvalid, "Invalid location: %v", err)
+		return refuse(catalog.ErrInvalid, "Invalid %v", err)
 	case errors.As(err, &option):
 		return refuse(catalog.ErrInvalid, "Invalid s3: %v", err)
 	}
