@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/landfast/landfast/internal/kernel"
@@ -168,13 +169,24 @@ func (op *Once) metadata(ctx context.Context, tx *kernel.Tx, kept []byte, locati
 	return data, nil
 }
 
+// compressors are kept, because a new one costs a megabyte.
+var compressors = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic("catalog: " + err.Error()) // the level is one that there is
+	}
+	return w
+}}
+
 // compress gives metadata compressed, or nothing where that is larger than onceMetadataMax.
 func compress(data []byte) []byte {
 	if len(data) > 32*onceMetadataMax {
 		return nil // JSON does not shrink that much
 	}
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w.Reset(&out)
 	_, _ = w.Write(data) // to memory
 	_ = w.Close()
 	if out.Len() > onceMetadataMax {

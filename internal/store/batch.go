@@ -92,9 +92,8 @@ func (w Write) String() string {
 
 // OpRecord names one operation that was decided in a batch.
 type OpRecord struct {
-	ID             string `json:"id"`   // unique to this run of the operation
-	Name           string `json:"name"` // as in its plan
-	IdempotencyKey string `json:"idempotency-key,omitempty"`
+	ID   string `json:"id"`   // unique to this run of the operation
+	Name string `json:"name"` // as in its plan
 }
 
 // Batch is the unit of change: if every condition holds every write is applied,

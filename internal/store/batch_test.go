@@ -128,7 +128,7 @@ func TestValidate(t *testing.T) {
 func TestBatchEncodes(t *testing.T) {
 	b := valid()
 	b.Writes[1].Value = []byte("\x00\xff{}")
-	b.Ops = []store.OpRecord{{ID: "o", Name: "drop", IdempotencyKey: "k"}}
+	b.Ops = []store.OpRecord{{ID: "o", Name: "drop"}}
 	text, err := json.Marshal(b)
 	if err != nil {
 		t.Fatal(err)

@@ -420,7 +420,7 @@ func TestFileIsReadable(t *testing.T) {
 	w := newTestWriter(t)
 	r := writes("1", "a", store.Absent)
 	r.batch.Writes[0].Value = []byte(`{"kind":"table"}`)
-	r.batch.Ops = []store.OpRecord{{ID: "o", Name: "create-table", IdempotencyKey: "k"}}
+	r.batch.Ops = []store.OpRecord{{ID: "o", Name: "create-table"}}
 	wantEqual(t, "answer", []string{"ok"}, w.settled(r))
 	var path, kind, op string
 	_, err := w.conn.first(`SELECT path, value ->> 'kind', ops -> 0 ->> 'name' FROM records JOIN applied ON version = batch_id

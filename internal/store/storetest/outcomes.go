@@ -15,7 +15,7 @@ import (
 func testOutcomeApplied(h *harness) {
 	k := pointer("k")
 	b := batch(conds(store.Is(k, store.Absent)), put(k, "i", "1"))
-	b.Ops = []store.OpRecord{{ID: newID(), Name: "test", IdempotencyKey: "it's"}}
+	b.Ops = []store.OpRecord{{ID: newID(), Name: "it's"}}
 	v := h.mustApply(b)
 	h.mustOutcome(b.ID, store.Applied)
 	h.mustApply(batch(conds(store.Is(k, v)), del(k)))
