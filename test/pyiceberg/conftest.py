@@ -1,32 +1,55 @@
 """Connects the tests to a running Landfast.
 
-    pytest --uri http://127.0.0.1:8181 --warehouse NAME
+    pytest --uri http://127.0.0.1:8181 --warehouse NAME [--s3-warehouse NAME]
 
 Every test gets a namespace of its own and leaves the warehouse as it found it, so that tests need no
-order and a warehouse may be used again. No test is ever skipped: without a server all of them fail.
+order and a warehouse may be used again. Tests marked `s3` run a second time in the warehouse on S3, when
+there is one; those marked `only_s3` run there alone. The keys are those in AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY. No test is ever skipped: without a server all of them fail.
 """
 
+import pathlib
 import uuid
 
 import pyarrow as pa
 import pytest
+from pyarrow.fs import FileSelector, FileType
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+FILE, S3 = "file", "s3"
+
+# The checkout, and the address that its pages give the catalog.
+ROOT = pathlib.Path(__file__).parents[2]
+WRITTEN = "http://127.0.0.1:8181"
 
 
 def pytest_addoption(parser):
     parser.addoption("--uri", required=True, help="base URI of the catalog, without /v1")
     parser.addoption("--warehouse", required=True, help="name of a warehouse that these tests may write to")
+    parser.addoption("--s3-warehouse", help="name of another one, on S3")
 
 
-@pytest.fixture(scope="session")
-def connect(pytestconfig):
+def pytest_generate_tests(metafunc):
+    if "place" in metafunc.fixturenames:
+        places, marked = [FILE], metafunc.definition.get_closest_marker
+        if marked("only_s3"):
+            places = [S3]
+        elif marked("s3") and metafunc.config.getoption("s3_warehouse"):
+            places.append(S3)
+        metafunc.parametrize("place", places)
+
+
+@pytest.fixture
+def connect(pytestconfig, place):
     """Opens catalogs. Each call is a client of its own, with its own HTTP session.
 
     RestCatalog is made directly, and not by load_catalog, so that no configuration file of whoever
     runs the tests takes part.
     """
     opened = []
-    under_test = pytestconfig.getoption("warehouse")
+    under_test = pytestconfig.getoption("warehouse" if place == FILE else "s3_warehouse")
+    assert under_test, "this test needs --s3-warehouse"
 
     def connect(warehouse=under_test, **properties):
         if warehouse is not None:
@@ -39,7 +62,7 @@ def connect(pytestconfig):
         catalog.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def catalog(connect):
     return connect()
 
@@ -57,6 +80,8 @@ def namespace(catalog):
 def drop_namespace(catalog, name):
     for child in catalog.list_namespaces(name):
         drop_namespace(catalog, child)
+    for view in catalog.list_views(name):
+        catalog.drop_view(view)
     for table in catalog.list_tables(name):
         catalog.drop_table(table)
     catalog.drop_namespace(name)
@@ -71,3 +96,23 @@ def people():
 def ids(table, **scan):
     """The ids that a scan of the table returns, sorted: a scan promises no order."""
     return sorted(table.scan(**scan).to_arrow()["id"].to_pylist())
+
+
+def exists(table, location):
+    """Whether there is a file, seen through the FileIO that the catalog configured."""
+    return table.io.new_input(location).exists()
+
+
+def files(table):
+    """The paths of the files below the table's location, likewise."""
+    scheme, netloc, path = PyArrowFileIO.parse_location(table.location())
+    selector = FileSelector(path, recursive=True, allow_not_found=True)
+    found = table.io.fs_by_scheme(scheme, netloc).get_file_info(selector)
+    return sorted(info.path for info in found if info.type == FileType.File)
+
+
+def write_file(table, location):
+    """Writes some bytes, and returns the location."""
+    with table.io.new_output(location).create() as stream:
+        stream.write(b"something")
+    return location

@@ -1,20 +1,18 @@
-"""Runs what README.md and docs/quickstart.md tell people to paste, as it stands there.
+"""Runs what README.md, docs/quickstart.md and docs/clients/pyiceberg.md tell people to paste, as it stands there.
 
 Only the address is replaced by that of the server under test. The pages use the namespace `sales` of
 the warehouse that a client gets who names none, so that is what these tests use and clean up.
 """
 
-import pathlib
 import re
 import subprocess
 
 import pyarrow as pa
 import pytest
 
-from conftest import drop_namespace
+from conftest import ROOT, WRITTEN, drop_namespace
 
-ROOT = pathlib.Path(__file__).parents[2]
-WRITTEN = "http://127.0.0.1:8181"
+CLIENT = "docs/clients/pyiceberg.md"
 
 
 def blocks(page, section, language):
@@ -51,6 +49,37 @@ def test_python(page, section, main, pytestconfig, capsys):
     if "append" in names:
         names["append"](names["table"].name(), pa.table({"id": [3], "item": ["sleet"]}))
     assert main.load_table(names["table"].name()).scan().to_arrow().num_rows == (3 if "append" in names else 2)
+
+
+def page(kind, *replaced):
+    """The Python blocks of one kind of docs/clients/pyiceberg.md, as one program."""
+    found = re.findall(r"^```python ?(\w*)\n(.*?)^```$", (ROOT / CLIENT).read_text(encoding="utf-8"), re.M | re.S)
+    assert {kind for kind, _ in found} == {"", "s3"}
+    text = "".join(block for of, block in found if of == kind)
+    for written, meant in replaced:
+        assert written in text
+        text = text.replace(written, meant)
+    return compile(text, CLIENT, "exec")
+
+
+def test_client_page(main, pytestconfig, capsys):
+    exec(page("", (WRITTEN, pytestconfig.getoption("uri"))), {})
+    assert capsys.readouterr().out.splitlines() == [
+        "[{'id': 2, 'item': 'snow'}, {'id': 3, 'item': 'sleet'}]",
+        "3",
+        "4 3",
+        "[('sales', 'articles')]",
+    ]
+    assert main.list_tables("sales") == []
+
+
+@pytest.mark.only_s3
+def test_client_page_on_s3(catalog, pytestconfig, capsys):
+    assert not catalog.namespace_exists("sales"), "the namespace sales is there before the test"
+    warehouse = pytestconfig.getoption("s3_warehouse")
+    exec(page("s3", (WRITTEN, pytestconfig.getoption("uri")), ('"lake"', f'"{warehouse}"')), {})
+    drop_namespace(catalog, ("sales",))
+    assert capsys.readouterr().out == "[{'id': 1, 'item': 'ice'}, {'id': 2, 'item': 'snow'}]\n"
 
 
 def test_shell(pytestconfig):

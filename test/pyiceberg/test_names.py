@@ -30,6 +30,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.s3
 @pytest.mark.parametrize("name", NAMES)
 def test_table(catalog, namespace, people, name):
     identifier = (*namespace, name)

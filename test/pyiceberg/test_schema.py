@@ -3,6 +3,8 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, FloatType, IntegerType, LongType, NestedField, StringType, StructType
 
+pytestmark = pytest.mark.s3
+
 
 @pytest.fixture
 def table(catalog, namespace):

@@ -1,10 +1,24 @@
-"""Tables that are created and filled in one commit."""
+"""Tables that are created and filled, or replaced, in one commit."""
 
 import pyarrow as pa
 import pytest
 from conftest import ids
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
-from pyiceberg.types import StringType
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.update import (
+    AddPartitionSpecUpdate,
+    AddSchemaUpdate,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    SetCurrentSchemaUpdate,
+    SetDefaultSpecUpdate,
+    SetPropertiesUpdate,
+)
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import NestedField, StringType
+
+pytestmark = pytest.mark.s3
 
 
 def test_create_and_fill_in_one_commit(catalog, namespace, people):
@@ -54,6 +68,41 @@ def test_second_of_two_staged_creates_is_refused(catalog, connect, namespace, pe
     with pytest.raises(CommitFailedException, match="Requirement failed: table already exists"):
         second.commit_transaction()
     assert ids(catalog.load_table(name)) == [1, 2, 3]
+
+
+def test_replace_in_one_commit(catalog, connect, namespace, people):
+    # PyIceberg has no call for this. The updates are those of other clients for CREATE OR REPLACE.
+    name = (*namespace, "table")
+    table = catalog.create_table(name, people.schema, properties={"commit.retry.num-retries": "0"})
+    table.append(people)
+    first = table.current_snapshot().snapshot_id
+    stale = connect().load_table(name)
+
+    schema = Schema(NestedField(3, "id", StringType()), NestedField(4, "note", StringType()))
+    spec = PartitionSpec(PartitionField(4, 1000, IdentityTransform(), "note"), spec_id=1)
+    updates = (
+        AddSchemaUpdate(schema=schema),
+        SetCurrentSchemaUpdate(schema_id=-1),
+        AddPartitionSpecUpdate(spec=spec),
+        SetDefaultSpecUpdate(spec_id=-1),
+        SetPropertiesUpdate(updates={"owner": "bob"}),
+        RemoveSnapshotRefUpdate(ref_name="main"),
+    )
+    catalog.commit_table(table, (AssertTableUUID(uuid=table.metadata.table_uuid),), updates)
+
+    replaced = catalog.load_table(name)
+    assert replaced.metadata.table_uuid == table.metadata.table_uuid
+    assert replaced.schema().column_names == ["id", "note"]
+    assert replaced.current_snapshot() is None
+    assert replaced.scan().to_arrow().num_rows == 0
+    # What was before is in its history, and one who knew only that is refused.
+    assert ids(replaced, snapshot_id=first) == [1, 2, 3]
+    with pytest.raises(CommitFailedException, match="Requirement failed: branch or tag main is missing"):
+        with stale.transaction() as transaction:
+            transaction.append(people)
+    replaced.append(pa.table({"id": ["a"], "note": ["x"]}))
+    assert ids(catalog.load_table(name)) == ["a"]
+    assert [snapshot.sequence_number for snapshot in replaced.snapshots()] == [1, 2]
 
 
 def test_staging_an_existing_name_is_refused(catalog, namespace, people):

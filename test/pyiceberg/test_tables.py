@@ -1,22 +1,22 @@
 import os
 import time
-import urllib.parse
 
 import pyarrow as pa
 import pytest
-from conftest import ids
+from conftest import exists, files, ids, write_file
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError, TableAlreadyExistsError
+from pyiceberg.expressions import EqualTo
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import StaticTable
 from pyiceberg.table.sorting import SortField, SortOrder
+from pyiceberg.table.statistics import BlobMetadata, StatisticsFile
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType
 
-REMOVED_MAX = 10  # seconds
+pytestmark = pytest.mark.s3
 
-
-def path_of(location):
-    return urllib.parse.urlparse(location).path
+REMOVED_MAX = 30  # seconds
 
 
 def test_create_and_load(catalog, connect, namespace):
@@ -35,7 +35,7 @@ def test_create_and_load(catalog, connect, namespace):
     loaded = connect().load_table((*namespace, "table"))
     assert loaded.metadata == created.metadata
     assert loaded.metadata_location == created.metadata_location
-    assert os.path.exists(path_of(loaded.metadata_location))
+    assert exists(loaded, loaded.metadata_location)
 
     assert loaded.schema().find_field("place.city").field_type == StringType()
     assert loaded.schema().find_field("id").doc == "the key"
@@ -138,26 +138,101 @@ def test_rename_is_refused(catalog, namespace, people):
 def test_drop_keeps_the_files(catalog, namespace, people):
     table = catalog.create_table((*namespace, "table"), people.schema)
     table.append(people)
+    before = files(table)
     catalog.drop_table((*namespace, "table"))
     assert not catalog.table_exists((*namespace, "table"))
     with pytest.raises(NoSuchTableError):
         catalog.load_table((*namespace, "table"))
     with pytest.raises(RESTError, match="NoSuchTableException"):
         table.append(people)
-    assert os.path.exists(path_of(table.metadata_location))
+    # The refused append has left files of its own: metadata, which PyIceberg writes before it commits.
+    assert set(before) <= set(files(table))
+    assert any(path.endswith(".parquet") for path in before)
 
 
-def test_purge_removes_the_metadata(catalog, namespace, people):
+def wait_until(condition):
+    """Waits for what the server may do after its answer, and returns whether it came."""
+    deadline = time.monotonic() + REMOVED_MAX
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_purge_removes_everything(catalog, namespace, people):
     table = catalog.create_table((*namespace, "table"), people.schema)
-    table.append(people)
+    for _ in range(3):
+        table.append(people)
+    table.delete(EqualTo("id", 2))
+    first, last = table.snapshots()[0].snapshot_id, table.current_snapshot().snapshot_id
+    # What only an old snapshot reaches goes too, and statistics.
+    path = write_file(table, f"{table.location()}/metadata/some.stats")
+    with table.update_statistics() as update:
+        update.set_statistics(statistics(path, last))
+    with table.manage_snapshots() as manage:
+        manage.create_tag(first, "release")
+    # A file that the table does not name is not the table's.
+    stranger = write_file(table, f"{table.location()}/data/of-somebody-else")
+
     catalog.purge_table((*namespace, "table"))
     assert not catalog.table_exists((*namespace, "table"))
+    assert wait_until(lambda: len(files(table)) <= 1), files(table)
+    assert exists(table, stranger)
 
-    # The files may be removed after the answer.
-    deadline = time.monotonic() + REMOVED_MAX
-    while os.path.exists(path_of(table.metadata_location)):
-        assert time.monotonic() < deadline, "the metadata file of a purged table is still there"
-        time.sleep(0.05)
+
+def test_purge_keeps_data_that_is_not_to_be_collected(catalog, namespace, people):
+    table = catalog.create_table((*namespace, "table"), people.schema, properties={"gc.enabled": "false"})
+    table.append(people)
+    (task,) = table.scan().plan_files()
+    catalog.purge_table((*namespace, "table"))
+    assert wait_until(lambda: not exists(table, table.metadata_location))
+    assert exists(table, task.file.file_path)
+
+
+def test_purge_keeps_what_another_table_reaches(catalog, namespace, people):
+    # Two tables of one place: the second is the first, registered under another name and then changed.
+    table = catalog.create_table((*namespace, "table"), people.schema)
+    table.append(people)
+    catalog.drop_table((*namespace, "table"))
+    kept = catalog.register_table((*namespace, "kept"), table.metadata_location)
+    kept.append(pa.table({"id": [4], "name": ["dan"]}))
+    copy = catalog.create_table((*namespace, "copy"), people.schema)
+    copy.add_files([task.file.file_path for task in kept.scan().plan_files()])
+    assert ids(copy) == [1, 2, 3, 4]
+
+    catalog.purge_table((*namespace, "copy"))
+    assert wait_until(lambda: not exists(copy, copy.metadata_location))
+    assert ids(catalog.load_table((*namespace, "kept"))) == [1, 2, 3, 4]
+
+
+def statistics(path, snapshot_id):
+    blob = BlobMetadata(type="apache-datasketches-theta-v1", snapshot_id=snapshot_id, sequence_number=1, fields=[1])
+    return StatisticsFile(
+        snapshot_id=snapshot_id,
+        statistics_path=path,
+        file_size_in_bytes=9,
+        file_footer_size_in_bytes=1,
+        blob_metadata=[blob],
+    )
+
+
+def test_statistics(catalog, namespace, people):
+    table = catalog.create_table((*namespace, "table"), people.schema)
+    table.append(people)
+    first = table.current_snapshot().snapshot_id
+    table.append(people)
+    second = table.current_snapshot().snapshot_id
+    with table.update_statistics() as update:
+        update.set_statistics(statistics(f"{table.location()}/metadata/1.stats", first))
+        update.set_statistics(statistics(f"{table.location()}/metadata/2.stats", second))
+    with table.update_statistics() as update:
+        update.set_statistics(statistics(f"{table.location()}/metadata/3.stats", second))
+    paths = {file.snapshot_id: file.statistics_path for file in catalog.load_table((*namespace, "table")).metadata.statistics}
+    assert paths == {first: f"{table.location()}/metadata/1.stats", second: f"{table.location()}/metadata/3.stats"}
+    with table.update_statistics() as update:
+        update.remove_statistics(first)
+    assert [file.snapshot_id for file in catalog.load_table((*namespace, "table")).metadata.statistics] == [second]
 
 
 def test_dropped_table_is_registered_again(catalog, namespace, people):
@@ -169,6 +244,62 @@ def test_dropped_table_is_registered_again(catalog, namespace, people):
     assert registered.metadata.table_uuid == table.metadata.table_uuid
     registered.append(people)
     assert ids(catalog.load_table((*namespace, "back"))) == [1, 1, 2, 2, 3, 3]
+
+
+def number(location):
+    """The version in the name of a metadata file."""
+    return int(os.path.basename(location).split("-", 1)[0])
+
+
+def test_register_over_a_table(catalog, namespace, people):
+    name = (*namespace, "table")
+    table = catalog.create_table(name, people.schema)
+    table.append(people)
+    old, version = table.metadata_location, number(table.metadata_location)
+    table.append(people)
+    with pytest.raises(TableAlreadyExistsError):
+        catalog.register_table(name, old)
+    assert ids(catalog.load_table(name)) == [1, 1, 2, 2, 3, 3]
+
+    back = catalog.register_table(name, old, overwrite=True)
+    assert ids(back) == [1, 2, 3]
+    back.append(pa.table({"id": [4], "name": ["dan"]}))
+    loaded = catalog.load_table(name)
+    assert ids(loaded) == [1, 2, 3, 4]
+    assert number(loaded.metadata_location) == version + 1
+
+
+def test_register_what_is_no_table(catalog, namespace, people):
+    table = catalog.create_table((*namespace, "table"), people.schema)
+    for location in (write_file(table, f"{table.location()}/metadata/00001-x.metadata.json"), f"{table.location()}/missing.json"):
+        with pytest.raises(RESTError):
+            catalog.register_table((*namespace, "other"), location)
+    assert catalog.list_tables(namespace) == [(*namespace, "table")]
+
+
+def test_log_of_metadata_files(catalog, namespace, people):
+    properties = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "2"}
+    table = catalog.create_table((*namespace, "table"), people.schema, properties=properties)
+    locations = [table.metadata_location]
+    for _ in range(4):
+        table.append(people)
+        locations.append(table.metadata_location)
+    log = [entry.metadata_file for entry in catalog.load_table((*namespace, "table")).metadata.metadata_log]
+    assert log == locations[-3:-1]
+    assert [number(location) for location in locations] == [0, 1, 2, 3, 4]
+    # PyIceberg itself deletes what fell off the log, at once.
+    assert [exists(table, location) for location in locations] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("codec, ending", [("gzip", ".gz.metadata.json"), ("none", ".metadata.json")])
+def test_compressed_metadata(catalog, connect, namespace, people, codec, ending):
+    properties = {"write.metadata.compression-codec": codec}
+    table = catalog.create_table((*namespace, "table"), people.schema, properties=properties)
+    table.append(people)
+    assert table.metadata_location.endswith(ending)
+    # The file itself can be read, by a client that has no catalog.
+    assert StaticTable.from_metadata(table.metadata_location, table.io.properties).metadata == table.metadata
+    assert ids(connect().load_table((*namespace, "table"))) == [1, 2, 3]
 
 
 def test_location_that_the_client_chose(catalog, namespace, people):

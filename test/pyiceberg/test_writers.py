@@ -9,6 +9,8 @@ from conftest import ids
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from pyiceberg.types import StringType
 
+pytestmark = pytest.mark.s3
+
 # PyIceberg commits again by itself after a conflict. These properties say how often and how fast.
 NO_RETRY = {"commit.retry.num-retries": "0"}
 EAGER_RETRY = {
