@@ -161,6 +161,9 @@ type s3Body blob.S3Options
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *s3Body) UnmarshalJSON(data []byte) error {
+	if isNull(data) {
+		return nil
+	}
 	members, err := rawjson.Object(data)
 	if err != nil {
 		return err

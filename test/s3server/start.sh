@@ -79,7 +79,7 @@ answers() {
 for _ in {1..20}; do
   port=$((20000 + RANDOM % 12000))
   "$server" --port "127.0.0.1:$port" --access $access --secret $secret --region us-east-1 \
-    --health "$health" --keep-alive --quiet posix --sidecar "$dir/meta" "$dir/buckets" >"$dir/log" 2>&1 3>&- &
+    --health "$health" --quiet posix --sidecar "$dir/meta" "$dir/buckets" >"$dir/log" 2>&1 3>&- &
   pid=$!
   for _ in {1..200}; do
     if ! kill -0 "$pid" 2>/dev/null; then
