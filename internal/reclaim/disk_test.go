@@ -61,19 +61,16 @@ func TestOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	current, err := store.Read(t.Context(), scope, create.Result.MetadataLocation, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	orphan := table + "/metadata/00001" + orphanEnd
-	write(orphan, current)
 	write(table+"/data/a.parquet", nil)
 	write(table+"/data/nobody-names-this.parquet", nil)
 	write(table+"/metadata/m.avro", manifestOf(t, table+"/data/a.parquet", table+"/data", table+"/data/gone.parquet"))
 	write(table+"/metadata/snap.avro", manifestList(t, table+"/metadata/m.avro"))
-	do(&catalog.CommitTable{Request: catalog.CommitTableRequest{
+	commit := &catalog.CommitTable{Request: catalog.CommitTableRequest{
 		Warehouse: "main", Table: ident("t"), Requirements: []byte("[]"), Updates: []byte("[" + addSnapshot(1, table+"/metadata/snap.avro") + "]"),
-	}})
+	}}
+	do(commit)
+	orphan := table + "/metadata/00001" + orphanEnd
+	write(orphan, commit.Result.Metadata)
 
 	later := time.Now().Add(grace + time.Minute)
 	r := reclaim.New(reclaim.Options{

@@ -3,6 +3,7 @@ package reclaim_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -197,27 +198,33 @@ const roundTime = 10*time.Minute + time.Second
 // TestDaily sweeps every warehouse, the first time an hour after the start.
 func TestDaily(t *testing.T) {
 	run(t, func(s *stack) {
-		current := s.create("t", nil)
+		s.create("t", nil)
+		s.commit("t", setProperty("n", "1"))
+		kept := s.files.Locations()
 		orphan := func(n int) string {
-			l := fmt.Sprintf("file:///w/main/t/metadata/%05d-9c12d441-03fe-4693-9a96-a0705ddf69c1.metadata.json", n)
-			s.copy(current, l)
+			l := fmt.Sprintf("file:///w/main/t/metadata/00001-9c12d441-03fe-4693-9a96-a0705ddf69c%d.metadata.json", n)
+			s.copy(kept[1], l)
 			return l
+		}
+		left := func(more ...string) {
+			t.Helper()
+			s.left(append(slices.Clone(kept), more...)...)
 		}
 		first := orphan(1)
 		s.begin(s.reclaimer())
 		time.Sleep(50 * time.Minute)
 		synctest.Wait()
-		s.left(current, first)
+		left(first)
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
-		s.left(current)
+		left()
 		second := orphan(2)
 		time.Sleep(22 * time.Hour)
 		synctest.Wait()
-		s.left(current, second)
+		left(second)
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
-		s.left(current)
+		left()
 	})
 }
 

@@ -43,9 +43,10 @@ var ownName = regexp.MustCompile(`^([0-9]{5,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-
 // Sweep looks for orphans in the metadata directories of a warehouse's live tables and
 // views: metadata files that were uploaded and never named, and names them as dying; a round deletes
 // them later. An orphan has a name as this catalog chooses and the uuid of the table, is older than
-// the time of grace, is not in the table's history, and does not precede the oldest file that is
-// known of it: where the history breaks off, what came before cannot be told from orphans. Tables
-// that were registered are skipped: they may have been rolled back, and may be rolled forward.
+// the time of grace, is not in the table's history, and was made from a file of the history that has another
+// successor. Where the history breaks off, what came before cannot be told from orphans. Tables
+// that were registered are skipped: they may have been rolled back, and may be rolled forward; so are
+// those with files of another line than the current one, as after the catalog was restored from a backup.
 //
 // Temporary files that are older than the time of grace are deleted. A dry run only
 // reports. Sweeps wait for each other. With an error the report tells how far it came.
@@ -144,32 +145,30 @@ func (s *sweep) table(ctx context.Context, t catalog.TablePointer) error {
 
 // history is what is known of a table's metadata files.
 type history struct {
-	uuid   string
-	files  map[string]bool // by canonical location
-	oldest int64           // the least number in their names; -1 if none has one
+	uuid    string
+	files   map[string]bool // by canonical location
+	oldest  int64           // the least number in their names; -1 if none has one
+	current int64           // the number in the name of the current file; -1 if it has none
 }
 
 func (s *sweep) history(ctx context.Context, t catalog.TablePointer) (history, error) {
-	generations := [][]string{{t.MetadataLocation}}
-	h := history{files: map[string]bool{}, oldest: -1}
+	h := history{files: map[string]bool{}, oldest: -1, current: -1}
 	if t.Kind == catalog.KindView {
-		v, err := s.r.readView(ctx, s.scope, t.MetadataLocation)
-		if err != nil {
-			return h, err
-		}
-		h.uuid = v.UUID()
-	} else {
-		m, err := s.r.readTable(ctx, s.scope, t.MetadataLocation)
-		if err != nil {
-			return h, err
-		}
-		former, err := s.r.history(ctx, s.scope, t.MetadataLocation, m)
-		if err != nil {
-			return h, err
-		}
-		h.uuid, generations = m.UUID(), append(generations, former...)
+		return h, nil // a view's metadata does not name what was before it, so nothing can be told
 	}
-	for _, f := range slices.Concat(generations...) {
+	m, err := s.r.readTable(ctx, s.scope, t.MetadataLocation)
+	if err != nil {
+		return h, err
+	}
+	generations, err := s.r.history(ctx, s.scope, t.MetadataLocation, m)
+	if err != nil {
+		return h, err
+	}
+	h.uuid = m.UUID()
+	if n, ok := number(t.MetadataLocation); ok {
+		h.current = n
+	}
+	for _, f := range append(slices.Concat(generations...), t.MetadataLocation) {
 		if canonical, err := s.scope.Canonical(f); err == nil {
 			h.files[canonical] = true
 		}
@@ -204,7 +203,7 @@ func (s *sweep) list(ctx context.Context, dir string, h history) (found []string
 		if e.Temporary {
 			return s.leftover(ctx, e.Location)
 		}
-		if n, ok := number(e.Location); ok && !h.files[canonical] && h.oldest >= 0 && n >= h.oldest && len(found) < candidatesMax {
+		if n, ok := number(e.Location); ok && !h.files[canonical] && h.oldest >= 0 && n > h.oldest && len(found) < candidatesMax {
 			found = append(found, e.Location)
 		}
 		return nil
@@ -229,49 +228,52 @@ func (s *sweep) leftover(ctx context.Context, location string) error {
 	return nil
 }
 
-// give gives up those of the files that are the table's, or reports that it would.
+// give gives up those of the files that are the table's orphans, or reports that it would.
 func (s *sweep) give(ctx context.Context, t catalog.TablePointer, h history, found []string) error {
-	for files := range slices.Chunk(found, giveUpMax) {
-		var orphans []string
-		for _, f := range files {
-			own, err := s.isOf(ctx, t, h.uuid, f)
-			if err != nil {
-				return err
-			}
-			if own {
-				orphans = append(orphans, f)
-			}
+	var orphans []string
+	for _, f := range found {
+		own, err := s.isOrphan(ctx, t, h, f)
+		if err != nil {
+			return err
 		}
-		if len(orphans) > 0 && !s.dryRun {
+		if own {
+			orphans = append(orphans, f)
+		}
+	}
+	for files := range slices.Chunk(orphans, giveUpMax) {
+		if !s.dryRun {
 			var err error
-			if orphans, err = s.r.giveUp(ctx, s.warehouse, orphans); err != nil {
+			if files, err = s.r.giveUp(ctx, s.warehouse, files); err != nil {
 				return err
 			}
 		}
-		s.report.Orphans += len(orphans)
-		for _, f := range orphans {
+		s.report.Orphans += len(files)
+		for _, f := range files {
 			s.report.add(f)
 		}
 	}
 	return nil
 }
 
-// isOf tells whether a metadata file is the table's. One that was dropped without its files may have
-// lain where another lies now, and may be registered again.
-func (s *sweep) isOf(ctx context.Context, t catalog.TablePointer, uuid, file string) (bool, error) {
-	var m interface {
-		UUID() string
-		Location() string
-	}
-	var err error
-	if t.Kind == catalog.KindView {
-		m, err = s.r.readView(ctx, s.scope, file)
-	} else {
-		m, err = s.r.readTable(ctx, s.scope, file)
-	}
+// isOrphan tells whether a metadata file that is not in a table's history is of a decision
+// of the table that came to nothing: made from a file of the history, and since overtaken. A file
+// that was made from another may have been acknowledged before the catalog was restored from a backup:
+// then nothing of the table is judged (errSkipped). One that was dropped without its files may have lain
+// where another lies now, and may be registered again.
+func (s *sweep) isOrphan(ctx context.Context, t catalog.TablePointer, h history, file string) (bool, error) {
+	m, err := s.r.readTable(ctx, s.scope, file)
 	if err != nil {
 		return false, faultOnly(err)
 	}
 	place, err := s.scope.Canonical(m.Location())
-	return err == nil && slices.Contains(t.Places, place) && uuid != "" && m.UUID() == uuid, nil
+	log := m.MetadataLog()
+	if err != nil || !slices.Contains(t.Places, place) || h.uuid == "" || m.UUID() != h.uuid || len(log) == 0 {
+		return false, nil
+	}
+	base, err := s.scope.Canonical(log[len(log)-1].File)
+	if err != nil || !h.files[base] {
+		return false, errSkipped
+	}
+	n, _ := number(file)
+	return n <= h.current, nil
 }

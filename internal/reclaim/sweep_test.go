@@ -46,17 +46,17 @@ func TestSweep(t *testing.T) {
 		s.create("other", nil)
 		view := s.createView("v")
 
-		orphans := []string{dir + "00004" + orphanEnd, dir + "00008" + orphanEnd, dir + "00009-9c12d441-03fe-4693-9a96-a0705ddf69c2.gz.metadata.json"}
+		orphans := []string{dir + "00004" + orphanEnd, dir + "00008-9c12d441-03fe-4693-9a96-a0705ddf69c2.gz.metadata.json"}
 		for _, o := range orphans {
 			s.copy(current, o)
 		}
-		viewOrphan := strings.Replace(view, "00000-", "00001-", 1)
-		s.copy(view, viewOrphan)
+		s.copy(current, dir+"00009"+orphanEnd)                     // not overtaken yet
+		s.copy(view, strings.Replace(view, "00000-", "00001-", 1)) // of views nothing can be told
 		leftover := dir + ".landfast-ABCDEF.tmp"
 		s.put(leftover)
 
 		kept := s.files.Locations()
-		kept = slices.DeleteFunc(kept, func(l string) bool { return slices.Contains(orphans, l) || l == leftover || l == viewOrphan })
+		kept = slices.DeleteFunc(kept, func(l string) bool { return slices.Contains(orphans, l) || l == leftover })
 		// Another table was here once: its file may be registered again. So may that of a table which was made from this one.
 		moved, err := s.files.Read(s.Context(), scope, current, 1<<20)
 		if err != nil {
@@ -75,7 +75,7 @@ func TestSweep(t *testing.T) {
 		s.copy(current, "file:///w/main/t/00004"+orphanEnd)
 		s.put("file:///w/main/.landfast-ABCDEF.tmp", "file:///w/main/t/data/.landfast-ABCDEF.tmp")
 		for _, l := range s.files.Locations() {
-			if !slices.Contains(kept, l) && !slices.Contains(orphans, l) && l != leftover && l != viewOrphan {
+			if !slices.Contains(kept, l) && !slices.Contains(orphans, l) && l != leftover {
 				kept = append(kept, l)
 			}
 		}
@@ -90,7 +90,7 @@ func TestSweep(t *testing.T) {
 		kept = append(kept, dir+".landfast-YOUNG.tmp", dir+"00008-9c12d441-03fe-4693-9a96-a0705ddf69c5.metadata.json")
 		all := s.files.Locations()
 
-		want := reclaim.SweepReport{Tables: 3, Orphans: 4, Leftovers: 1, Files: append([]string{leftover, viewOrphan}, orphans...)}
+		want := reclaim.SweepReport{Tables: 3, Orphans: 2, Leftovers: 1, Files: append([]string{leftover}, orphans...)}
 		slices.Sort(want.Files)
 		if diff := cmp.Diff(want, s.sweep(true)); diff != "" {
 			t.Errorf("dry run (-want +got):\n%s", diff)
@@ -138,9 +138,9 @@ func TestSweepBrokenHistory(t *testing.T) {
 		}
 		all := s.files.Locations() // 8 names 7 and 6, 6 names 5 and 4, 4 names 3 and 2
 		s.delete(all[4])
-		orphan := dir + "00004" + orphanEnd
+		orphan := dir + "00005" + orphanEnd
 		s.copy(all[8], orphan)
-		s.copy(all[8], dir+"00003"+orphanEnd)
+		s.copy(all[8], dir+"00004"+orphanEnd)
 		time.Sleep(grace + time.Second)
 		want := reclaim.SweepReport{Tables: 1, Orphans: 1, Files: []string{orphan}}
 		if diff := cmp.Diff(want, s.sweep(true)); diff != "" {
@@ -152,8 +152,10 @@ func TestSweepBrokenHistory(t *testing.T) {
 // TestSweepSkips: tables that cannot be looked at are passed over, and others are not.
 func TestSweepSkips(t *testing.T) {
 	run(t, func(s *stack) {
-		damaged, foreign, own := s.create("damaged", nil), s.create("foreign", nil), s.create("t", nil)
-		s.copy(own, dir+"00001"+orphanEnd)
+		damaged, foreign := s.create("damaged", nil), s.create("foreign", nil)
+		s.create("t", nil)
+		s.commit("t", setProperty("n", "1"))
+		s.copy(s.files.Locations()[slices.IndexFunc(s.files.Locations(), func(l string) bool { return strings.HasPrefix(l, dir+"00001-") })], dir+"00001"+orphanEnd)
 		s.copy(damaged, strings.Replace(damaged, "00000-", "00001-", 1))
 		s.files.Replace(damaged, []byte("{"))
 		// It was registered: what came after its file may be registered again.
@@ -241,6 +243,33 @@ func TestSweepNeverTakesACommit(t *testing.T) {
 		synctest.Wait()
 		if n := len(s.files.Locations()); n != 51 {
 			t.Errorf("%d files are left of 51", n)
+		}
+	})
+}
+
+// TestSweepAfterRestore: when the catalog was restored from a backup, the metadata of later commits
+// is there, and nothing names it. It may still be registered, so it stays; so does all else of the table.
+func TestSweepAfterRestore(t *testing.T) {
+	run(t, func(s *stack) {
+		s.create("t", nil)
+		s.commit("t", setProperty("n", "1"))
+		files := s.files.Locations()
+		orphan := dir + "00001" + orphanEnd
+		s.copy(files[1], orphan)
+		lost := []string{dir + "00002" + orphanEnd, dir + "00003" + orphanEnd}
+		data, err := s.files.Read(s.Context(), scope, files[1], 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(lost[0], bytes.ReplaceAll(data, []byte(files[0]), []byte(files[1])))
+		s.write(lost[1], bytes.ReplaceAll(data, []byte(files[0]), []byte(lost[0])))
+		time.Sleep(grace + time.Second)
+		if diff := cmp.Diff(reclaim.SweepReport{Tables: 1, Skipped: 1}, s.sweep(false)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		s.delete(lost[1])
+		if diff := cmp.Diff(reclaim.SweepReport{Tables: 1, Orphans: 1, Files: []string{orphan}}, s.sweep(true)); diff != "" {
+			t.Errorf("with one lost commit (-want +got):\n%s", diff)
 		}
 	})
 }
