@@ -116,9 +116,9 @@ type configCheckCommand struct {
 	File string `arg:"" placeholder:"FILE" help:"The YAML file."`
 }
 
-// Run reads the file alone, without the environment.
+// Run reads the file, and the environment, where secrets are.
 func (c *configCheckCommand) Run(world surroundings) error {
-	if _, _, err := config.Load(config.Sources{File: c.File}); err != nil {
+	if _, _, err := config.Load(config.Sources{File: c.File, Env: world.environ}); err != nil {
 		return usageError{err}
 	}
 	_, err := fmt.Fprintf(world.stdout, "%s: ok\n", c.File)

@@ -19,6 +19,7 @@ type warehouseCommand struct {
 	List   warehouseListCommand   `cmd:"" help:"List the warehouses."`
 	Show   warehouseShowCommand   `cmd:"" help:"Show one warehouse."`
 	Delete warehouseDeleteCommand `cmd:"" help:"Delete an empty warehouse; its files stay."`
+	SetS3  warehouseSetS3Command  `cmd:"" name:"set-s3" help:"Change how the bucket of a warehouse is reached."`
 	Sweep  warehouseSweepCommand  `cmd:"" help:"Delete metadata files that no table reaches."`
 }
 
@@ -257,6 +258,36 @@ func (c *warehouseDeleteCommand) Run(world surroundings) error {
 		return err
 	}
 	_, err := fmt.Fprintf(world.stdout, "deleted warehouse %s; its files stay\n", c.Name)
+	return err
+}
+
+type warehouseSetS3Command struct {
+	remote
+	Name string  `arg:"" help:"The warehouse."`
+	S3   s3Flags `embed:"" prefix:"s3-"`
+}
+
+// Help is what --help adds.
+func (warehouseSetS3Command) Help() string {
+	return `Give all the flags that the warehouse is to have, as when its keys were replaced: what is not
+given is not kept. Without any flag the server's own configuration holds from then on. The server
+looks first whether it finds the warehouse in this way.`
+}
+
+// Run changes the options.
+func (c *warehouseSetS3Command) Run(world surroundings) error {
+	body, err := c.S3.body(world.stdin)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		body = &s3Body{}
+	}
+	var w warehouse
+	if _, err := c.do(context.Background(), "POST", "/management/v1/warehouses/"+queryEscape(c.Name)+"/s3", body, &w); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(world.stdout, "warehouse %s is reached in the new way\n", w.Name)
 	return err
 }
 

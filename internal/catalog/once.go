@@ -46,6 +46,7 @@ type Mutation interface {
 }
 
 func (op *CreateWarehouse) result() any           { return &op.Result }
+func (op *SetWarehouseS3) result() any            { return &op.Result }
 func (op *DeleteWarehouse) result() any           { return &op.Result }
 func (op *CreateNamespace) result() any           { return &op.Result }
 func (op *UpdateNamespaceProperties) result() any { return &op.Result }

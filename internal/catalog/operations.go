@@ -8,6 +8,7 @@ var Operations = kernel.Registry{
 	"create-warehouse":            func() kernel.Operation { return new(CreateWarehouse) },
 	"get-warehouse":               func() kernel.Operation { return new(GetWarehouse) },
 	"list-warehouses":             func() kernel.Operation { return new(ListWarehouses) },
+	"set-warehouse-s3":            func() kernel.Operation { return new(SetWarehouseS3) },
 	"delete-warehouse":            func() kernel.Operation { return new(DeleteWarehouse) },
 	"create-namespace":            func() kernel.Operation { return new(CreateNamespace) },
 	"get-namespace":               func() kernel.Operation { return new(GetNamespace) },

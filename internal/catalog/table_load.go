@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/landfast/landfast/internal/kernel"
@@ -43,7 +44,14 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return err
 	}
 	tag := etag(p.Value.MetadataLocation, req.Snapshots)
-	if slices.Contains(req.Known, tag) || slices.Contains(req.Known, "*") {
+	known := slices.Contains(req.Known, tag) || slices.Contains(req.Known, "*")
+	if known {
+		// What the client holds is of no use without the file: the load says what is wrong.
+		if known, err = tx.FileExists(ctx, w.Value.Scope(), p.Value.MetadataLocation); err != nil {
+			return fmt.Errorf("look for metadata: %w", err)
+		}
+	}
+	if known {
 		op.Result.TableState = TableState{MetadataLocation: p.Value.MetadataLocation, ETag: tag, Root: w.Value.Root.Public()}
 		op.Result.NotModified = true
 		return nil

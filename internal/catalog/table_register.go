@@ -102,8 +102,13 @@ func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, ki
 	if err := openIndex(ctx, tx); err != nil {
 		return none, err
 	}
-	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
+	owner, err := ownerOf(ctx, tx, canonical, pointerID)
+	if err != nil {
 		return none, err
+	}
+	if owner != (placeOwner{}) {
+		return none, refuse(errOverlap, "Cannot register %s %s: the file %s lies in the place of a table or view in warehouse %s that is there, or is being purged; unregister that one first, or write to it by its own name",
+			kind, t, file, owner.warehouse)
 	}
 	if err := refuseDying(ctx, tx, canonical, file); err != nil {
 		return none, err

@@ -34,6 +34,11 @@ func TestTranscripts(t *testing.T) {
 			&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{ID: "lake-id-2", Name: "lake", Root: scope[0]}},
 			&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: "lake"}},
 			&catalog.ListWarehouses{Request: catalog.ListWarehousesRequest{Page: catalog.Page{Size: 1}}},
+			&catalog.SetWarehouseS3{Request: catalog.SetWarehouseS3Request{Name: "lake", S3: blob.S3Options{Region: "eu-central-1"}}},
+			&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+				ID: "bucket-id", Name: "bucket", Root: blob.Root{URI: "s3://bucket/lake"}, Allowed: scope[1:],
+			}},
+			&catalog.SetWarehouseS3{Request: catalog.SetWarehouseS3Request{Name: "bucket", S3: blob.S3Options{Region: "eu-central-1"}}},
 			&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "lake", Levels: []string{"ns"}}},
 			&catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: "lake"}},
 			&catalog.DropNamespace{Request: catalog.DropNamespaceRequest{Warehouse: "lake", Levels: []string{"ns"}}},

@@ -105,6 +105,11 @@ func (r *recording) Read(ctx context.Context, scope blob.Scope, location string,
 	return v.([]byte), err
 }
 
+func (r *recording) Exists(ctx context.Context, scope blob.Scope, location string) (bool, error) {
+	v, err := r.ask("exists "+location, func() (any, error) { return r.files.Exists(ctx, scope, location) })
+	return v.(bool), err
+}
+
 func (r *recording) CheckMark(ctx context.Context, root blob.Root, id string) error {
 	_, err := r.ask("mark "+root.URI+" "+id, func() (any, error) { return nil, r.files.CheckMark(ctx, root, id) })
 	return err

@@ -34,6 +34,7 @@ type Tx struct {
 // Files is where an operation's files go: blob.Store is one.
 type Files interface {
 	Read(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error)
+	Exists(ctx context.Context, scope blob.Scope, location string) (bool, error)
 	Create(ctx context.Context, scope blob.Scope, location string, data []byte) error
 	CheckMark(ctx context.Context, root blob.Root, id string) error
 }
@@ -183,6 +184,11 @@ func (tx *Tx) Writes() []store.Write { return tx.writes }
 // never names other bytes, so this adds no condition.
 func (tx *Tx) ReadFile(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error) {
 	return tx.files.Read(ctx, scope, location, limit)
+}
+
+// FileExists tells whether a file is there, without reading it. It adds no condition.
+func (tx *Tx) FileExists(ctx context.Context, scope blob.Scope, location string) (bool, error) {
+	return tx.files.Exists(ctx, scope, location)
 }
 
 // CheckMark refuses a root that is not the one that was marked with id, as when

@@ -67,11 +67,17 @@ func (c *call) committedTable(t catalog.TableState) error {
 	return c.table(t, []byte{'}'})
 }
 
+// setTag sets the header as the specification spells it, ETag and not Etag: Java's
+// client looks for it letter by letter.
+func (c *call) setTag(t catalog.TableState) {
+	c.w.Header()["ETag"] = []string{quoteTag(c.tag(t))} //nolint:staticcheck // see above
+}
+
 // table answers with a table's metadata as it is stored, between what the
 // catalog adds to it.
 func (c *call) table(t catalog.TableState, end []byte) error {
 	if t.ETag != "" {
-		c.w.Header().Set("ETag", quoteTag(c.tag(t)))
+		c.setTag(t)
 	}
 	start := []byte{'{'}
 	if t.MetadataLocation != "" {

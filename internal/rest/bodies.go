@@ -176,6 +176,14 @@ func (b *s3Body) UnmarshalJSON(data []byte) error {
 	return rawjson.Unmarshal(data, (*blob.S3Options)(b))
 }
 
+// setS3Body is s3Body as a whole body.
+type setS3Body s3Body
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *setS3Body) UnmarshalJSON(data []byte) error { return (*s3Body)(b).UnmarshalJSON(data) }
+
+func (b *setS3Body) missing() []string { return nil }
+
 func (b s3Body) options() blob.S3Options { return blob.S3Options(b) }
 
 var s3Members = []string{"endpoint", "region", "path-style", "access-key-id", "secret-access-key", "ca-file"}

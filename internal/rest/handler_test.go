@@ -284,7 +284,7 @@ func TestBrokenWorld(t *testing.T) {
 		}},
 		{"root that cannot be made", func(s *stack) { s.write(filepath.Join(s.root, "file"), "") }, []want{
 			{"POST /management/v1/warehouses\n\n" + `{"name":"ice","location":"file://$ROOT/file/below"}`, 422, "UnprocessableEntityException", "cannot be the root of a warehouse: root file://"},
-			{"POST /management/v1/warehouses\n\n" + `{"name":"ice","location":"file://$ROOT/file/below"}`, 422, "UnprocessableEntityException", "; choose a place that the server may write"},
+			{"POST /management/v1/warehouses\n\n" + `{"name":"ice","location":"file://$ROOT/file/below"}`, 422, "UnprocessableEntityException", "; choose a directory that the server's user may write"},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -90,6 +90,8 @@ var routes = []route{
 	{"POST", "/management/v1/warehouses", writing, (*call).createWarehouse,
 		"`name`, and optionally `location`, `allowed-locations`, `properties`, `s3`; unknown members are refused."},
 	{"GET", "/management/v1/warehouses/{warehouse}", reading, (*call).loadWarehouse, ""},
+	{"POST", "/management/v1/warehouses/{warehouse}/s3", writing, (*call).setWarehouseS3,
+		"Changes how its buckets are reached: the members of `s3` in the creation, all of them. The secret is never shown again."},
 	{"DELETE", "/management/v1/warehouses/{warehouse}", writing, (*call).deleteWarehouse,
 		"409 while it holds namespaces. Its files stay."},
 	{"POST", "/management/v1/warehouses/{warehouse}/sweep", writing, (*call).sweepWarehouse,

@@ -9,7 +9,8 @@ import (
 	"github.com/landfast/landfast/internal/catalog"
 )
 
-// sweepMargin is what a sweep leaves of the request's time for its answer.
+// sweepMargin is what a sweep leaves of the request's time for its answer: no more
+// than this, and no more than a tenth.
 const sweepMargin = 2 * time.Second
 
 type sweepBody struct {
@@ -38,7 +39,7 @@ func (c *call) sweepWarehouse() error {
 	ctx := c.owned(c.ctx, "sweep")
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-sweepMargin))
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-min(sweepMargin, time.Until(deadline)/10)))
 		defer cancel()
 	}
 	report, err := c.h.opt.Reclaimer.Sweep(ctx, c.path.warehouse, dryRun)

@@ -95,7 +95,7 @@ func (c *call) loadTable() error {
 	}
 	if load.Result.NotModified {
 		c.answered = true
-		c.w.Header().Set("ETag", quoteTag(c.tag(load.Result.TableState)))
+		c.setTag(load.Result.TableState)
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -117,6 +117,33 @@ func (c *call) createWarehouse() error {
 	return c.ok(showWarehouse(create.Result))
 }
 
+// setWarehouseS3 looks first whether the warehouse's root can be reached in the new way.
+func (c *call) setWarehouseS3() error {
+	var body setS3Body
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	get := &catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: c.path.warehouse}}
+	if err := c.do(get); err != nil {
+		return err
+	}
+	options := s3Body(body).options()
+	if wrong := options.Check(); len(wrong) > 0 {
+		return refuse(catalog.ErrInvalid, "Invalid %v", wrong[0])
+	}
+	next, ok := get.Result.WithS3(options)
+	if ok && onS3(next.Root.URI) {
+		if err := c.h.opt.Roots.CheckMark(c.ctx, next.Root, next.ID); err != nil {
+			return refuse(catalog.ErrUnprocessable, "Warehouse %s cannot be reached so: %v", next.Name, err)
+		}
+	}
+	set := &catalog.SetWarehouseS3{Request: catalog.SetWarehouseS3Request{Name: c.path.warehouse, S3: options}}
+	if err := c.mutate(set); err != nil {
+		return err
+	}
+	return c.ok(showWarehouse(set.Result))
+}
+
 // resolve makes a root of a location. Only those on S3 have the options.
 func (c *call) resolve(location string, s3 s3Body) (blob.Root, error) {
 	options := s3.options()
@@ -151,7 +178,11 @@ func unusable(location string, err error) error {
 	case errors.As(err, &option):
 		return refuse(catalog.ErrInvalid, "Invalid s3: %v", err)
 	}
-	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v; choose a place that the server may write", location, err)
+	remedy := "; choose a directory that the server's user may write"
+	if onS3(location) {
+		remedy = "" // the cause says what to do
+	}
+	return refuse(catalog.ErrUnprocessable, "Location %q cannot be the root of a warehouse: %v%s", location, err, remedy)
 }
 
 func (c *call) deleteWarehouse() error {

@@ -108,6 +108,12 @@ func TestWarehouseOnS3(t *testing.T) {
 	if strings.Contains(i.log.String(), secret) {
 		t.Error("the log shows the secret")
 	}
+	// Keys can be replaced, by ones that work.
+	i.want(t, "POST", "/management/v1/warehouses/lake/s3", `{`+options+`,"secret-access-key":"wrong"}`, 422, "cannot be reached so")
+	i.want(t, "POST", "/management/v1/warehouses/lake/s3", `{"region":"EU"}`, 400, "region")
+	i.want(t, "POST", "/management/v1/warehouses/lake/s3", `{`+options+`,"region":"us-east-1","secret-access-key":"`+secret+`"}`, 200, `"region":"us-east-1"`)
+	i.want(t, "GET", "/v1/lake/namespaces/ns/tables/t", "", 200, `"s3.region":"us-east-1"`)
+	i.want(t, "POST", "/management/v1/warehouses/main/s3", `{`+options+`,"secret-access-key":"`+secret+`"}`, 400, "Warehouse main has no location that begins with s3://")
 	if info, err := os.Stat(c.Data + "/catalog.db"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file that holds the secret: %v %v", info.Mode(), err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/landfast/landfast/internal/blob"
 )
@@ -63,6 +64,7 @@ func newClient(ctx context.Context, s settings, p policy) (*client, error) {
 	}
 	// Where all is said, a profile of the process's user that is broken must do no harm.
 	if cfg.Region == "" || cfg.Credentials == nil {
+		given = append(given, config.WithLogger(logging.Nop{})) // it would write to standard error beside the log
 		if cfg, err = config.LoadDefaultConfig(ctx, given...); err != nil {
 			return nil, fmt.Errorf("the configuration that AWS clients share cannot be read: %w", err)
 		}

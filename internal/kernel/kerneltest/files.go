@@ -43,6 +43,17 @@ func (f *Files) Read(_ context.Context, scope blob.Scope, location string, limit
 	return bytes.Clone(data), nil
 }
 
+// Exists implements blob.Store.
+func (f *Files) Exists(_ context.Context, scope blob.Scope, location string) (bool, error) {
+	if _, _, err := scope.Locate(location); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.files[location]
+	return ok, nil
+}
+
 // Create implements blob.Store.
 func (f *Files) Create(_ context.Context, scope blob.Scope, location string, data []byte) error {
 	if _, _, err := scope.Locate(location); err != nil {
