@@ -39,7 +39,7 @@ lint: ## Run golangci-lint, built in a cache outside the checkout
 	@scripts/lint
 
 .PHONY: conformance
-conformance: ## Run the official kit and PyIceberg against a real server
+conformance: ## Run real Iceberg clients against a real server: scripts/conformance --help
 	@scripts/conformance
 
 .PHONY: bench
