@@ -8,17 +8,28 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // liveTable checks the files of a table from its pointer back to its creation, and
 // that every operation on it is among them.
 func (c *checker) liveTable(t *table, head loaded) {
 	c.live++
-	chain, ok := c.chain(t, head.location)
+	chain, ok := c.chain(t, head.location, true)
 	if !ok {
 		return
 	}
 	last := chain[len(chain)-1]
+	if chain[0].number > 0 {
+		c.forgotten++
+		return
+	}
+	for _, f := range c.filesOf(t) {
+		c.reached[f] = true
+		if !c.obs.files.exists(f) {
+			c.problem("table %s: file %s is missing", t.id, f)
+		}
+	}
 	shown := *head.metadata
 	shown.location, shown.number = last.location, last.number // a load has no file of its own
 	if !reflect.DeepEqual(&shown, last) {
@@ -27,6 +38,17 @@ func (c *checker) liveTable(t *table, head loaded) {
 	at := c.explain(t, chain)
 	c.complete(t, chain, at, true)
 	c.history(t, chain)
+}
+
+// filesOf are the data files, manifests and their lists that a table has for certain.
+func (c *checker) filesOf(t *table) []string {
+	var files []string
+	for _, o := range t.ops {
+		if o.edit != nil && c.finally(o) == done {
+			files = append(files, o.edit.files...)
+		}
+	}
+	return files
 }
 
 // droppedTable checks what a dropped table leaves behind: all its files if it was
@@ -64,12 +86,23 @@ func (c *checker) droppedTable(t *table) {
 				c.doomed = append(c.doomed, location)
 			}
 		}
+		c.doomed = append(c.doomed, c.filesOf(t)...)
 		return
 	}
 	c.dropped++
-	chain, ok := c.chain(t, newest)
+	chain, ok := c.chain(t, newest, false)
 	if !ok {
 		return
+	}
+	if chain[0].number > 0 {
+		c.forgotten++
+		return
+	}
+	for _, f := range c.filesOf(t) {
+		c.reached[f] = true
+		if !c.obs.files.exists(f) {
+			c.problem("table %s, dropped without purge: file %s is missing", t.id, f)
+		}
 	}
 	at := c.explain(t, chain)
 	c.complete(t, chain, at, false)
@@ -77,10 +110,12 @@ func (c *checker) droppedTable(t *table) {
 }
 
 // chain is the versions of a table, the oldest first, found by going from file to
-// file. It wants every file that is named to be there and right.
-func (c *checker) chain(t *table, head string) ([]*version, bool) {
+// file. It wants every file that is named to be there and right. The head of a
+// table that is not live is the newest that anybody was told of: what came after it
+// may have made it fall off the log.
+func (c *checker) chain(t *table, head string, live bool) ([]*version, bool) {
 	var chain []*version
-	visited := map[string]bool{}
+	gone, visited := map[*version]bool{}, map[string]bool{}
 	for location := head; location != ""; {
 		if visited[location] {
 			c.problem("table %s: the metadata log goes in a circle at %s", t.id, location)
@@ -88,6 +123,14 @@ func (c *checker) chain(t *table, head string) ([]*version, bool) {
 		}
 		visited[location] = true
 		v, err := c.obs.files.version(location)
+		c.reached[location] = true
+		if errors.Is(err, fs.ErrNotExist) && t.forgets && (!live || len(chain) > t.keepsLog) {
+			if v = c.obs.files.remembered(location); v == nil {
+				break // it was deleted before anybody looked
+			}
+			err, gone[v] = nil, true
+			delete(c.reached, location)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			c.problem("table %s: metadata file %s is missing", t.id, location)
 			return nil, false
@@ -102,18 +145,51 @@ func (c *checker) chain(t *table, head string) ([]*version, bool) {
 			location = v.MetadataLog[n-1].File
 		}
 	}
+	if len(chain) == 0 {
+		c.forgotten++
+		return nil, false
+	}
 	slices.Reverse(chain)
 	c.versions += len(chain)
+	c.forgetting(t, chain, gone)
+	first := 0
+	if t.forgets {
+		first = chain[0].number
+	}
 	for i, v := range chain {
 		if v.UUID != chain[0].UUID || v.UUID == "" {
 			c.problem("table %s: %s has uuid %s, not %s", t.id, v.location, v.UUID, chain[0].UUID)
 		}
-		if v.number != i {
-			c.problem("table %s: %s is version %d and is numbered %d", t.id, v.location, i, v.number)
+		if v.number != first+i {
+			c.problem("table %s: %s is version %d and is numbered %d", t.id, v.location, first+i, v.number)
 		}
-		c.metadataLog(t, chain[:i+1])
+		if first == 0 {
+			c.metadataLog(t, chain[:i+1])
+		}
 	}
 	return chain, true
+}
+
+// grace is how long the server leaves a file that fell off a log; see requestTimeLimit.
+const grace = requestTimeLimit + 30*time.Second
+
+// forgetting wants files that fell off the log of a table to stay for the time of
+// grace, and to be gone when the server was started after it.
+func (c *checker) forgetting(t *table, chain []*version, gone map[*version]bool) {
+	if !t.forgets {
+		return
+	}
+	const slack = 2 * time.Second
+	for i, v := range chain[:max(0, len(chain)-1-t.keepsLog)] {
+		ends := chain[i+1+t.keepsLog].LastUpdated + grace.Milliseconds()
+		switch {
+		case gone[v] && c.obs.now < ends:
+			c.problem("table %s: %s was deleted %v before its time", t.id, v.location, time.Duration(ends-c.obs.now)*time.Millisecond)
+		case !gone[v] && c.obs.started > ends+slack.Milliseconds():
+			c.doomed = append(c.doomed, v.location)
+			delete(c.reached, v.location)
+		}
+	}
 }
 
 // metadataLog checks the log of the last of some versions against those before it.
@@ -271,7 +347,7 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 	read := map[*operation]int{}
 	var dropped *operation
 	for _, o := range t.ops {
-		if o.naming != nil && o.naming.to == "" && o.outcome == done {
+		if o.naming != nil && o.naming.drops() && o.outcome == done {
 			dropped = o
 		}
 	}
@@ -279,6 +355,7 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 		i, there := at[o]
 		told, known := index[o.location]
 		switch {
+		case o.outcome == done && o.edit != nil && !there && !live && o.location == "" && !t.toldAfter(o):
 		case o.outcome == done && o.edit != nil && !there:
 			c.problem("table %s: %s was acknowledged and is lost", t.id, o)
 		case o.outcome == unknown && o.edit != nil && !there && live:
@@ -301,7 +378,7 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 		}
 	}
 	c.reads += len(read)
-	c.order(t, chain, at, read)
+	c.order(t, len(chain), at, read)
 	if !live {
 		return
 	}
@@ -314,13 +391,19 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 	}
 }
 
+// toldAfter tells whether anybody was told a version of the table after an operation
+// was acknowledged. A transaction is answered without one.
+func (t *table) toldAfter(o *operation) bool {
+	return slices.ContainsFunc(t.ops, func(other *operation) bool { return other.location != "" && other.sent > o.answered })
+}
+
 // order wants an operation that was answered before another was sent to be in an
 // earlier version, and a read to have seen what was answered before it was sent and
 // nothing that was sent after it was answered.
-func (c *checker) order(t *table, chain []*version, at, read map[*operation]int) {
+func (c *checker) order(t *table, versions int, at, read map[*operation]int) {
 	// By version: the operation that was sent last among those up to it, and the
 	// one that was answered first among those after it.
-	sent, answered := make([]*operation, len(chain)), make([]*operation, len(chain)+1)
+	sent, answered := make([]*operation, versions), make([]*operation, versions+1)
 	for o, i := range at {
 		if sent[i] == nil || o.sent > sent[i].sent {
 			sent[i] = o
@@ -329,12 +412,12 @@ func (c *checker) order(t *table, chain []*version, at, read map[*operation]int)
 			answered[i] = o
 		}
 	}
-	for i := 1; i < len(chain); i++ {
+	for i := 1; i < versions; i++ {
 		if sent[i] == nil || sent[i-1] != nil && sent[i-1].sent > sent[i].sent {
 			sent[i] = sent[i-1]
 		}
 	}
-	for i := len(chain) - 2; i >= 0; i-- {
+	for i := versions - 2; i >= 0; i-- {
 		if answered[i] == nil || answered[i+1] != nil && answered[i+1].answered < answered[i].answered {
 			answered[i] = answered[i+1]
 		}
@@ -350,6 +433,21 @@ func (c *checker) order(t *table, chain []*version, at, read map[*operation]int)
 		}
 		if future := sent[i]; future != nil && future.sent > o.answered {
 			c.problem("table %s: %s saw %s, which was sent after it", t.id, o, future)
+		}
+	}
+	for part, i := range at {
+		if len(part.sending.ops) < 2 {
+			continue
+		}
+		for _, seen := range []map[*operation]int{at, read} {
+			for o, j := range seen {
+				switch after, before := c.after[part], c.before[part]; {
+				case j >= i && (after == nil || o.answered < after.answered):
+					c.after[part] = o
+				case j < i && (before == nil || o.sent > before.sent):
+					c.before[part] = o
+				}
+			}
 		}
 	}
 }

@@ -15,6 +15,8 @@ type observation struct {
 	unloadable map[string]string            // what was answered instead
 	namespaces map[string]map[string]string // listed, with their properties
 	files      archive
+	// started is when the server was, in milliseconds since 1970, and now when all this was seen.
+	started, now int64
 }
 
 // loaded is a table as a load answers it.
@@ -34,8 +36,12 @@ type report struct {
 	exists     map[*namespace]bool
 	// doomed are the files of purged tables, which must go away.
 	doomed []string
+	// reached are the metadata files in the histories of tables and views, and what
+	// else of theirs must be there.
+	reached map[string]bool
 
-	live, dropped, purged, versions, snapshots, spaces, reads int // that were checked
+	live, dropped, purged, views, versions, snapshots, spaces, reads, transactions int // that were checked
+	forgotten                                                                      int // tables whose first files were deleted before they were seen
 }
 
 func (r *report) problem(format string, args ...any) {
@@ -49,6 +55,9 @@ type checker struct {
 	obs observation
 	// createdAs maps the token of a creation to the names its table is seen under.
 	createdAs map[string][]string
+	// Of the tables of a transaction: who was the first that is known to have come
+	// after it, and the last that is known to have come before.
+	after, before map[*operation]*operation
 }
 
 // check reports every way in which the observation cannot have come from the history.
@@ -56,9 +65,9 @@ func check(h *history, obs observation) *report {
 	c := &checker{
 		report: &report{
 			resolved: map[*operation]outcome{}, versionsOf: map[*operation]*version{},
-			names: map[*table]string{}, exists: map[*namespace]bool{},
+			names: map[*table]string{}, exists: map[*namespace]bool{}, reached: map[string]bool{},
 		},
-		h: h, obs: obs, createdAs: map[string][]string{},
+		h: h, obs: obs, createdAs: map[string][]string{}, after: map[*operation]*operation{}, before: map[*operation]*operation{},
 	}
 	c.answers()
 	c.lists()
@@ -68,6 +77,7 @@ func check(h *history, obs observation) *report {
 	for _, t := range h.tables {
 		c.table(t)
 	}
+	c.allTogether()
 	c.refusals()
 	c.locations()
 	slices.Sort(c.doomed)
@@ -146,7 +156,7 @@ func (c *checker) possible(ops []*operation, subject string) bindings {
 	for _, o := range ops {
 		switch {
 		case o.naming == nil:
-		case o.naming.to == "":
+		case o.naming.drops():
 			drops = append(drops, o)
 		default:
 			steps = append(steps, o)
@@ -168,7 +178,7 @@ func (c *checker) possible(ops []*operation, subject string) bindings {
 				at[o.naming.to] = true
 			}
 		case refused:
-			if o.naming.to == "" && o.status == http.StatusNotFound {
+			if o.naming.drops() && o.status == http.StatusNotFound {
 				if !at[""] {
 					c.problem("%s: %s found nothing to drop, but it was %s", subject, o, at)
 				}
@@ -183,7 +193,7 @@ func (c *checker) possible(ops []*operation, subject string) bindings {
 // for the subject to be where it is.
 func (c *checker) resolveNames(ops []*operation, now string) {
 	gone := slices.ContainsFunc(ops, func(o *operation) bool {
-		return o.naming != nil && o.naming.to == "" && o.outcome == done
+		return o.naming != nil && o.naming.drops() && o.outcome == done
 	})
 	for _, o := range ops {
 		if o.naming == nil || o.outcome != unknown {
@@ -223,9 +233,12 @@ func (c *checker) table(t *table) {
 	}
 	c.names[t] = now
 	// Commits are resolved first: one that went through keeps its table's drop from having come before.
-	if now != "" {
+	switch {
+	case t.view:
+		c.view(t, now)
+	case now != "":
 		c.liveTable(t, c.obs.tables[now])
-	} else {
+	default:
 		c.droppedTable(t)
 	}
 	c.resolveNames(t.ops, now)
@@ -354,19 +367,64 @@ func (c *checker) refusals() {
 	before := func(ops []*operation, o *operation) bool {
 		return slices.ContainsFunc(ops, func(other *operation) bool { return other != o && other.sent < o.answered })
 	}
+	// That of one table is the reason for all of a transaction.
+	wasGone := func(o *operation) bool { return before(unbinds[o.addressed], o) }
 	for _, o := range c.h.ops {
 		if o.outcome != refused || o.hopeless || o.answered == never {
 			continue
 		}
 		switch {
-		case o.status == http.StatusConflict && o.naming != nil && o.naming.to != "" && !before(binds[o.naming.to], o):
+		case o.status == http.StatusConflict && o.naming != nil && o.naming.to != "" && len(o.sending.ops) == 1 && !before(binds[o.naming.to], o):
 			c.problem("%s was refused because %s was taken, which it never was", o, o.naming.to)
 		case o.status == http.StatusBadRequest && o.contested != "" && !before(claims[o.contested], o):
 			c.problem("%s was refused because the location %s was taken, which it never was", o, o.contested)
-		case o.status == http.StatusNotFound && o.addressed != "" && !before(unbinds[o.addressed], o):
+		case o.status == http.StatusNotFound && o.addressed != "" && !slices.ContainsFunc(o.sending.ops, wasGone):
 			c.problem("%s was refused because there was no %s, which nobody took away", o, o.addressed)
 		case o.status == http.StatusNotFound && o.addressed == "" && o.namespace != nil && !before(unbinds[dotted(o.namespace.levels)], o):
 			c.problem("%s was refused because there was no namespace %s, which nobody dropped", o, dotted(o.namespace.levels))
+		}
+	}
+}
+
+// allTogether wants every transaction to be in all of its tables or in none, and to
+// have come to all of them at one moment.
+func (c *checker) allTogether() {
+	checked := map[*sending]bool{}
+	for _, o := range c.h.ops {
+		s := o.sending
+		if len(s.ops) < 2 || checked[s] {
+			continue
+		}
+		checked[s] = true
+		c.transactions++
+		is := map[outcome]*operation{}
+		var saw, missed *operation
+		for _, part := range s.ops {
+			is[c.finally(part)] = part
+			if after := c.after[part]; after != nil && (saw == nil || after.answered < saw.answered) {
+				saw = after
+			}
+			if before := c.before[part]; before != nil && (missed == nil || before.sent > missed.sent) {
+				missed = before
+			}
+		}
+		switch {
+		case is[done] != nil && is[refused] != nil:
+			c.problem("half of a transaction: %s happened to table %s, and %s did not to table %s", is[done], is[done].table.id, is[refused], is[refused].table.id)
+		case is[done] != nil && saw != nil && missed != nil && saw.answered < missed.sent:
+			c.problem("half of a transaction was visible: of %s, %s saw one table's part in table %s, and the later %s missed another's in table %s",
+				is[done], saw, saw.table.id, missed, missed.table.id)
+		case is[unknown] == nil: // all are known
+		case is[done] != nil || is[refused] != nil: // those of tables that were dropped since are known by the others
+			for _, part := range s.ops {
+				if c.finally(part) != unknown {
+					continue
+				}
+				c.resolved[part] = refused
+				if is[done] != nil {
+					c.resolved[part] = done
+				}
+			}
 		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 // scene is a short history with everything in it that the checker looks at.
 type scene struct {
 	*fixture
-	plain, hot, moved, dropped, purged *table
-	space                              *namespace
-	commits, appends                   []*operation
+	plain, hot, moved, dropped, purged, left, right, back, short, data *table
+	view, oldView                                                      *table
+	space                                                              *namespace
+	commits, appends, replaces                                         []*operation
 }
 
 func newScene() *scene {
@@ -43,6 +44,30 @@ func newScene() *scene {
 	s.purged = s.create("a", "n.purged", works)
 	s.commit(s.purged, "b", works)
 	s.drop(s.purged, true, works)
+	s.left, s.right = s.create("a", "n.left", works), s.create("a", "n.right", works)
+	s.transact("b", works, s.left, s.right)
+	s.back = s.create("a", "n.back", works)
+	s.commit(s.back, "b", works)
+	s.register(s.back, "n.back", s.unregister(s.back, works).location, works)
+	s.commit(s.back, "a", works)
+	s.short = s.create("a", "n.short", works)
+	s.short.keepsLog, s.short.forgets = 1, true
+	for range 3 {
+		s.commit(s.short, "a", works)
+	}
+	s.data = s.create("a", "n.data", works)
+	o := s.append(s.data, "a", works)
+	o.edit.files = []string{"file:///w/data.parquet"}
+	s.files["file:///w/data.parquet"] = &version{}
+	s.view = s.createView("a", "n.view", works)
+	for _, writer := range []string{"a", "b"} {
+		s.replaces = append(s.replaces, s.replaceView(s.view, writer, works))
+	}
+	s.load(s.view)
+	s.oldView = s.createView("a", "n.old", works)
+	s.replaceView(s.oldView, "a", works)
+	s.drop(s.oldView, false, works)
+	s.now = 1 << 40 // when the time of grace has passed
 	return s
 }
 
@@ -76,6 +101,36 @@ func TestCheckerAccepts(t *testing.T) {
 		{"a namespace's drop that came through", func(s *scene) *operation {
 			return s.dropNamespace(s.createNamespace("a", "new", works), cutOffAnswer)
 		}, done},
+		{"a replaced view that came through", func(s *scene) *operation { return s.replaceView(s.view, "a", cutOffAnswer) }, done},
+		{"a replaced view that did not", func(s *scene) *operation { return s.replaceView(s.view, "a", cutOff) }, refused},
+		{"a replaced view that came through, and was dropped after the next check", func(s *scene) *operation {
+			s.replaceView(s.view, "a", cutOffAnswer)
+			s.h.settle(s.check())
+			return s.drop(s.view, false, cutOffAnswer)
+		}, done},
+		{"a view's creation that came through", func(s *scene) *operation { return s.createView("a", "n.new", cutOffAnswer).ops[0] }, done},
+		{"a view's drop that did not", func(s *scene) *operation { return s.drop(s.view, false, cutOff) }, refused},
+		{"an unregister that came through", func(s *scene) *operation { return s.unregister(s.plain, cutOffAnswer) }, done},
+		{"an unregister that did not", func(s *scene) *operation { return s.unregister(s.plain, cutOff) }, refused},
+		{"a register that came through", func(s *scene) *operation {
+			return s.register(s.plain, "n.new", s.unregister(s.plain, works).location, cutOffAnswer)
+		}, done},
+		{"a register that did not", func(s *scene) *operation {
+			return s.register(s.plain, "n.new", s.unregister(s.plain, works).location, cutOff)
+		}, refused},
+		{"a transaction that came through", func(s *scene) *operation { return s.transact("a", cutOffAnswer, s.plain, s.hot)[0] }, done},
+		{"a transaction that did not", func(s *scene) *operation { return s.transact("a", cutOff, s.plain, s.hot)[0] }, refused},
+		{"a transaction that came through, and one of its tables was dropped", func(s *scene) *operation {
+			o := s.transact("a", cutOffAnswer, s.plain, s.right)[0]
+			s.drop(o.sending.ops[1].table, true, works)
+			return o
+		}, done},
+		{"files that fell off a log are deleted", func(s *scene) *operation { s.deleteFallen(s.short); return nil }, done},
+		{"a transaction before a drop", func(s *scene) *operation {
+			s.transact("a", works, s.plain, s.hot)
+			s.drop(s.plain, false, works)
+			return nil
+		}, done},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,7 +143,11 @@ func TestCheckerAccepts(t *testing.T) {
 			if o == nil {
 				return
 			}
-			if diff := cmp.Diff(map[string]string{o.token: test.want.String()}, outcomes(r)); diff != "" {
+			want := map[string]string{}
+			for _, part := range o.sending.ops {
+				want[part.token] = test.want.String()
+			}
+			if diff := cmp.Diff(want, outcomes(r)); diff != "" {
 				t.Errorf("resolved (-want +got):\n%s", diff)
 			}
 			// What was found out binds the rounds that follow.
@@ -231,6 +290,83 @@ func TestCheckerSees(t *testing.T) {
 		{"two creations of a name are acknowledged", func(s *scene) { s.create("b", "n.plain", works) }, "is lost: it should be n.plain"},
 		{"two tables have one location", func(s *scene) { s.head(s.moved).Location = s.head(s.plain).Location }, "have one location"},
 		{"a table lies within another's location", func(s *scene) { s.head(s.moved).Location = s.head(s.plain).Location + "/x" }, "lies within the location"},
+
+		// Transactions.
+		{"half a transaction is lost", func(s *scene) { s.rollBack(s.right) }, "was acknowledged and is lost"},
+		{"half a transaction that was cut off", func(s *scene) {
+			s.transact("c", cutOffAnswer, s.plain, s.hot)
+			s.rollBack(s.hot)
+		}, "half of a transaction: "},
+		{"half a refused transaction is visible", func(s *scene) {
+			parts := s.transact("c", cutOffAnswer, s.plain, s.hot)
+			s.rollBack(s.hot)
+			parts[0].outcome, parts[1].outcome = refused, refused
+		}, "was refused (0) and is visible"},
+		{"half a transaction was visible for a while", func(s *scene) {
+			before := s.load(s.hot)
+			parts := s.transact("c", works, s.plain, s.hot)
+			s.load(s.plain)
+			missed := s.load(s.hot)
+			missed.reads(before)
+			for _, p := range parts { // they ran while the transaction did: alone, each may see it or not
+				p.answered = missed.answered + 1
+			}
+		}, "half of a transaction was visible"},
+
+		// Unregister and register.
+		{"a commit before unregister is lost", func(s *scene) {
+			s.commit(s.plain, "a", works)
+			s.unregister(s.plain, works).reads(s.commits[2])
+			s.register(s.plain, "n.plain", s.commits[2].location, works)
+		}, "was acknowledged and is lost"},
+		{"unregister answers an older version", func(s *scene) { s.unregister(s.plain, works).reads(s.commits[1]) }, "did not see"},
+		{"an unregistered table is there", func(s *scene) {
+			location := s.unregister(s.plain, works).location
+			s.tables["n.plain"] = location
+		}, "where it cannot be: it should be nowhere"},
+		{"a registered table is lost", func(s *scene) { delete(s.tables, "n.back") }, "is lost: it should be n.back"},
+		{"a file of an unregistered table is missing", func(s *scene) {
+			s.unregister(s.plain, works)
+			delete(s.files, s.commits[0].location)
+		}, "is missing"},
+
+		// Files that are deleted.
+		{"a file that fell off a log is deleted too early", func(s *scene) {
+			s.deleteFallen(s.short)
+			s.now = 0
+		}, "before its time"},
+		{"a file in a short log is deleted", func(s *scene) { delete(s.files, s.head(s.short).MetadataLog[0].File) }, "is missing"},
+		{"a data file is deleted", func(s *scene) { delete(s.files, "file:///w/data.parquet") }, "file file:///w/data.parquet is missing"},
+		{"a data file of a dropped table is deleted", func(s *scene) {
+			s.drop(s.data, false, works)
+			delete(s.files, "file:///w/data.parquet")
+		}, "file file:///w/data.parquet is missing"},
+
+		// Views.
+		{"a view's version is lost", func(s *scene) { s.tables["n.view"] = s.replaces[0].location }, "was acknowledged and is lost"},
+		{"a view's version that nobody sent", func(s *scene) {
+			s.tables["n.view"] = s.writeView(s.head(s.view), s.operation("phantom", "z"))
+		}, "phantom version \"z-"},
+		{"a refused view is visible", func(s *scene) { s.replaceView(s.view, "b", cutOffAnswer).outcome = refused }, "was refused (0) and is visible"},
+		{"a view's replacement that must fail is visible", func(s *scene) { s.replaceView(s.view, "b", cutOffAnswer).hopeless = true }, "could never succeed"},
+		{"a view is replaced twice", func(s *scene) { s.tables["n.view"] = s.writeView(s.head(s.view), s.replaces[1]) }, "was applied twice"},
+		{"half a change of a view", func(s *scene) { delete(s.head(s.view).Properties, pairProperty+"b") }, "half a change"},
+		{"the current version of a view is not its last", func(s *scene) { s.head(s.view).CurrentVersion = 1 }, "and the current version 1"},
+		{"a view's versions in the wrong order", func(s *scene) { s.replaces[1].sent, s.replaces[1].answered = 1, 2 }, "was answered before that was sent"},
+		{"a load of an older version of a view", func(s *scene) {
+			o := s.load(s.view)
+			o.location = s.replaces[0].location
+		}, "did not see"},
+		{"a load of a view answers other metadata than the file", func(s *scene) {
+			other := *s.head(s.view)
+			other.CurrentVersion = 1
+			s.shown = map[string]*version{"n.view": &other}
+		}, "a load answers other metadata"},
+		{"an older file of a view is missing", func(s *scene) { delete(s.files, s.replaces[0].location) }, "which is missing"},
+		{"the file of a view is missing", func(s *scene) { delete(s.files, s.tables["n.view"]) }, "view a-"},
+		{"a file of a dropped view is missing", func(s *scene) { delete(s.files, s.oldView.ops[1].location) }, "file does not exist"},
+		{"a view is lost", func(s *scene) { delete(s.tables, "n.view") }, "is lost: it should be n.view"},
+		{"a dropped view is back", func(s *scene) { s.tables["n.old"] = s.oldView.ops[1].location }, "where it cannot be"},
 
 		// Lists.
 		{"a table is listed twice", func(s *scene) { s.twice = "n.plain" }, "is listed 2 times"},

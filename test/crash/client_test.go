@@ -71,26 +71,56 @@ func (a answer) message() string {
 	return string(bytes.TrimSpace(a.body))
 }
 
-// call sends one request; body nil sends none, a []byte is sent as it is.
-func (c *client) call(method, path string, body any) answer {
-	var in io.Reader
-	switch b := body.(type) {
-	case nil:
-	case []byte:
-		in = bytes.NewReader(b)
-	default:
-		data, err := json.Marshal(b)
-		if err != nil {
+// request is what is sent.
+type request struct {
+	method, path string
+	body         []byte // nil: none
+	key          string // the Idempotency-Key; empty: none
+	answersTable bool   // or a view
+}
+
+// requestOf makes a request; body nil sends none.
+func requestOf(method, path string, body any) request {
+	r := request{method: method, path: path}
+	if body != nil {
+		var err error
+		if r.body, err = json.Marshal(body); err != nil {
 			panic(err)
 		}
-		in = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(context.Background(), method, c.base+path, in)
+	return r
+}
+
+// tableRequest is requestOf for requests that answer a table or a view.
+func tableRequest(method, path string, body any) request {
+	r := requestOf(method, path, body)
+	r.answersTable = true
+	return r
+}
+
+func (c *client) call(method, path string, body any) answer {
+	return c.send(requestOf(method, path, body))
+}
+
+func (c *client) callTable(method, path string, body any) answer {
+	return c.send(tableRequest(method, path, body))
+}
+
+// send sends one request.
+func (c *client) send(r request) answer {
+	var in io.Reader
+	if r.body != nil {
+		in = bytes.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), r.method, c.base+r.path, in)
 	if err != nil {
 		panic(err)
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -98,12 +128,15 @@ func (c *client) call(method, path string, body any) answer {
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
-	return answer{status: res.StatusCode, body: data, err: err}
+	a := answer{status: res.StatusCode, body: data, err: err}
+	if r.answersTable {
+		return withTable(a)
+	}
+	return a
 }
 
-// callTable is call for requests that answer a table.
-func (c *client) callTable(method, path string, body any) answer {
-	a := c.call(method, path, body)
+// withTable reads the table or the view in an answer.
+func withTable(a answer) answer {
 	if a.outcome() != done {
 		return a
 	}
@@ -144,6 +177,16 @@ func tablesPath(name string) string {
 func tablePath(name string) string {
 	_, table := split(name)
 	return tablesPath(name) + "/" + url.PathEscape(table)
+}
+
+func viewsPath(name string) string {
+	levels, _ := split(name)
+	return namespacePath(levels...) + "/views"
+}
+
+func viewPath(name string) string {
+	_, view := split(name)
+	return viewsPath(name) + "/" + url.PathEscape(view)
 }
 
 type identifier struct {

@@ -11,7 +11,12 @@
 // The history is every operation that a writer sent: what it was to change, when
 // it was sent and answered on one logical clock, and whether the answer was done,
 // refused or unknown. Every operation carries a token that nothing else carries,
-// and leaves it in what it changes.
+// and leaves it in what it changes. A request carries one operation; one of
+// transactions/commit carries one for each table.
+//
+// A replay repeats requests that bore an Idempotency-Key, under it, after the
+// restart: all whose answer did not come, and some that were acknowledged. A sweep
+// of the warehouse runs beside it.
 //
 // The observation is what the server and the file system show after the restart:
 // listings, loads, and the metadata files themselves, read without the server.
@@ -28,7 +33,11 @@
 // every unknown one is wholly there or wholly absent, and stays so in later rounds;
 // no refused one is there; what was read or was a reason for a refusal before the
 // crash is still true after it; every file that a pointer or a metadata log names
-// is there and right; listings agree with loads; purged files go away.
+// is there and right; listings agree with loads; purged files go away, data files
+// too, and nobody else's do; a transaction is in all of its tables or in none, for
+// every read; what fell off a log with delete-after-commit stays for the time of
+// grace and goes after it; a replay is answered as the request was, and nothing
+// happens twice; a sweep gives up nothing that a table has.
 // TestCheckerSees feeds the checker one corrupted observation of each sort.
 //
 // # Caveats

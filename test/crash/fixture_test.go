@@ -19,6 +19,8 @@ type fixture struct {
 	twice      string                       // a table's name that is listed twice
 	unlisted   string                       // a table's name that is left out of the list
 	shown      map[string]*version          // what a load of a table answers, where it is not what its file says
+	started    int64                        // observation's
+	now        int64
 	count      int
 }
 
@@ -36,11 +38,15 @@ func (m memory) version(location string) (*version, error) {
 	return v, nil
 }
 
+func (m memory) remembered(location string) *version { return m["gone:"+location] }
+
 func (m memory) exists(location string) bool { _, ok := m[location]; return ok }
 
 // observation is what the fixture shows.
 func (f *fixture) observation() observation {
-	obs := observation{listed: map[string]int{}, tables: map[string]loaded{}, namespaces: f.namespaces, files: f.files}
+	obs := observation{
+		listed: map[string]int{}, tables: map[string]loaded{}, namespaces: f.namespaces, files: f.files, started: f.started, now: f.now,
+	}
 	for name, location := range f.tables {
 		obs.listed[name] = 1
 		shown := f.files[location]
@@ -84,7 +90,7 @@ func (r result) applies() bool { return r == works || r == cutOffAnswer }
 // run sends an operation, applies it or not, and records the answer.
 func (f *fixture) run(o *operation, r result, apply func() string) *operation {
 	f.h.killing = r == cutOff || r == cutOffAnswer
-	f.h.send(o)
+	f.h.send(&sending{ops: []*operation{o}})
 	location := ""
 	if r.applies() {
 		location = apply()
@@ -106,7 +112,7 @@ func (f *fixture) answer(o *operation, r result, location string) {
 	if location != "" {
 		a.table = tableAnswer{MetadataLocation: location, parsed: f.files[location]}
 	}
-	f.h.answer(o, a)
+	f.h.answer(o.sending, a)
 }
 
 func (f *fixture) operation(kind, writer string) *operation {
@@ -123,6 +129,9 @@ func (f *fixture) write(previous *version, location, uuid string, o *operation) 
 		*v = *previous
 		v.number, v.LastUpdated = previous.number+1, int64(1000+f.count)
 		v.MetadataLog = append(slices.Clone(previous.MetadataLog), logEntry{previous.location, previous.LastUpdated})
+		if o.table != nil {
+			v.MetadataLog = v.MetadataLog[max(0, len(v.MetadataLog)-o.table.keepsLog):]
+		}
 		v.Snapshots, v.SnapshotLog, v.Refs = slices.Clone(previous.Snapshots), slices.Clone(previous.SnapshotLog), maps.Clone(previous.Refs)
 	}
 	v.Properties = o.edit.apply(v.Properties)
@@ -221,4 +230,94 @@ func (f *fixture) dropNamespace(n *namespace, r result) *operation {
 	o := f.operation("drop namespace", "a")
 	o.namespace, o.edit, o.naming = n, nil, &naming{from: dotted(n.levels)}
 	return f.run(o, r, func() string { delete(f.namespaces, dotted(n.levels)); return "" })
+}
+
+// transact commits to several tables at once, without an answer that names a file.
+func (f *fixture) transact(writer string, r result, tables ...*table) []*operation {
+	s := &sending{}
+	for _, t := range tables {
+		o := f.operation("transaction", writer)
+		o.table, o.addressed = t, t.at
+		s.ops = append(s.ops, o)
+	}
+	f.h.killing = r == cutOff || r == cutOffAnswer
+	f.h.send(s)
+	for _, o := range s.ops {
+		if r.applies() {
+			previous := f.head(o.table)
+			f.tables[o.table.at] = f.write(previous, previous.Location, previous.UUID, o)
+		}
+	}
+	f.answer(s.ops[0], r, "")
+	return s.ops
+}
+
+// unregister takes a table's name away and leaves its files.
+func (f *fixture) unregister(t *table, r result) *operation {
+	o := f.operation("unregister", "a")
+	o.table, o.addressed, o.edit, o.naming = t, t.at, nil, &naming{from: t.at, unbinds: true}
+	return f.run(o, r, func() string {
+		location := f.tables[o.addressed]
+		delete(f.tables, o.addressed)
+		return location
+	})
+}
+
+func (f *fixture) register(t *table, name, location string, r result) *operation {
+	o := f.operation("register", "a")
+	o.table, o.edit, o.naming = t, nil, &naming{to: name}
+	return f.run(o, r, func() string { f.tables[name] = location; return location })
+}
+
+// writeView makes the file of a view that follows another; nil is none.
+func (f *fixture) writeView(previous *version, o *operation) string {
+	f.count++
+	v := &version{ViewUUID: "uuid of " + o.token, Location: "file:///w/" + o.token}
+	if previous != nil {
+		*v = *previous
+		v.number++
+		v.ViewVersions, v.VersionLog = slices.Clone(previous.ViewVersions), slices.Clone(previous.VersionLog)
+	}
+	v.CurrentVersion = v.number + 1
+	v.ViewVersions = append(v.ViewVersions, viewVersion{v.CurrentVersion, []viewQuery{{o.token}}})
+	v.VersionLog = append(v.VersionLog, viewLogEntry{v.CurrentVersion})
+	v.Properties = o.edit.apply(v.Properties)
+	v.location = fmt.Sprintf("%s/metadata/%05d-%d.gz.metadata.json", v.Location, v.number, f.count)
+	f.files[v.location] = v
+	return v.location
+}
+
+func (f *fixture) createView(writer, name string, r result) *table {
+	o := f.operation("create view", writer)
+	o.table, o.naming = f.h.newTable(o.token), &naming{to: name}
+	o.table.view, o.edit.set[createdProperty] = true, o.token
+	f.run(o, r, func() string {
+		f.tables[name] = f.writeView(nil, o)
+		return f.tables[name]
+	})
+	return o.table
+}
+
+func (f *fixture) replaceView(v *table, writer string, r result) *operation {
+	o := f.operation("replace view", writer)
+	o.table, o.addressed = v, v.at
+	return f.run(o, r, func() string {
+		f.tables[v.at] = f.writeView(f.head(v), o)
+		return f.tables[v.at]
+	})
+}
+
+// deleteFallen deletes the files that have fallen off the log of a table, and
+// remembers them as a disk does.
+func (f *fixture) deleteFallen(t *table) {
+	kept := map[string]bool{f.tables[t.at]: true}
+	for _, e := range f.head(t).MetadataLog {
+		kept[e.File] = true
+	}
+	for location, v := range maps.Clone(f.files) {
+		if v.UUID == f.head(t).UUID && !kept[location] {
+			f.files["gone:"+location] = v
+			delete(f.files, location)
+		}
+	}
 }

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // outcome is what the client of an operation knows of it.
@@ -54,6 +56,16 @@ type operation struct {
 	location       string // of the metadata file, as answered, loaded or found
 	updated        int64  // last-updated-ms, as answered, loaded or found
 	afterKill      bool   // it ended when the server was being killed
+	sending        *sending
+}
+
+// sending is a request and the operations that it carries: those of a transaction
+// happen all together or not at all, and every other request carries one.
+type sending struct {
+	request
+	ops    []*operation
+	answer answer    // if it has a key
+	at     time.Time // of the answer
 }
 
 func (o *operation) String() string {
@@ -68,13 +80,18 @@ type edit struct {
 	set      map[string]string
 	remove   []string
 	snapshot *snapshot // added, and made the head of main
+	files    []string  // that the snapshot holds: data files, their manifest and its list
 }
 
 // naming is a change of what a name is bound to: creation has no from, a drop no to.
 type naming struct {
 	from, to string
 	purge    bool
+	unbinds  bool // it has no to and is no drop: the table may be registered again
 }
+
+// drops tells whether it is the end of the table.
+func (n *naming) drops() bool { return n.to == "" && !n.unbinds }
 
 // Properties that operations set. The first two end in the name of the writer, so
 // that no writer replaces what another did; everybody replaces the third.
@@ -99,6 +116,16 @@ type table struct {
 	at string
 	// keepsLog is how many entries its metadata log may have.
 	keepsLog int
+	// forgets says that files which fall off the log are deleted.
+	forgets bool
+	view    bool // it is one
+}
+
+// deleteAfterCommit has the table that the operation creates keep a short log.
+func (o *operation) deleteAfterCommit(keep int) {
+	o.edit.set["write.metadata.previous-versions-max"] = strconv.Itoa(keep)
+	o.edit.set["write.metadata.delete-after-commit.enabled"] = "true"
+	o.table.keepsLog, o.table.forgets = keep, true
 }
 
 // namespace is one incarnation of a namespace.
@@ -115,6 +142,7 @@ type history struct {
 	mu         sync.Mutex
 	clock      int64
 	ops        []*operation
+	keyed      []*sending // that bear an Idempotency-Key
 	byToken    map[string]*operation
 	tables     []*table
 	namespaces []*namespace
@@ -166,21 +194,26 @@ func (h *history) nameOf(t *table) string {
 	return t.at
 }
 
-// send records an operation just before its request goes out.
-func (h *history) send(o *operation) {
+// send records a request just before it goes out.
+func (h *history) send(s *sending) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.clock++
-	o.sent, o.answered = h.clock, never
-	h.ops = append(h.ops, o)
-	if o.token != "" {
-		h.byToken[o.token] = o
+	for _, o := range s.ops {
+		h.clock++
+		o.sent, o.answered, o.sending = h.clock, never, s
+		h.ops = append(h.ops, o)
+		if o.token != "" {
+			h.byToken[o.token] = o
+		}
+		if o.table != nil {
+			o.table.ops = append(o.table.ops, o)
+		}
+		if o.namespace != nil {
+			o.namespace.ops = append(o.namespace.ops, o)
+		}
 	}
-	if o.table != nil {
-		o.table.ops = append(o.table.ops, o)
-	}
-	if o.namespace != nil {
-		o.namespace.ops = append(o.namespace.ops, o)
+	if s.key != "" {
+		h.keyed = append(h.keyed, s)
 	}
 	if h.acknowledged >= h.trigger.acknowledged {
 		h.sentSince++
@@ -188,11 +221,20 @@ func (h *history) send(o *operation) {
 	}
 }
 
-// answer records what became of an operation.
-func (h *history) answer(o *operation, a answer) {
+// answer records what became of a request.
+func (h *history) answer(s *sending, a answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.clock++
+	if s.key != "" {
+		s.answer, s.at = a, time.Now()
+	}
+	for _, o := range s.ops {
+		h.clock++
+		h.answerOne(o, a)
+	}
+}
+
+func (h *history) answerOne(o *operation, a answer) {
 	o.outcome, o.status, o.message = a.outcome(), a.status, a.message()
 	o.afterKill = h.killing
 	if o.outcome != unknown {
@@ -232,6 +274,19 @@ func (h *history) kill(kill func()) {
 	defer h.mu.Unlock()
 	h.killing = true
 	kill()
+}
+
+// restarted says that what is sent from here on must be answered.
+func (h *history) restarted() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.killing = false
+}
+
+func (h *history) isKilling() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.killing
 }
 
 // settle takes over what a check found out, so that later rounds hold the server

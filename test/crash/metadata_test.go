@@ -23,6 +23,7 @@ type version struct {
 	location string // its own
 	number   int    // that its name starts with
 
+	Format       int                  `json:"format-version"`
 	UUID         string               `json:"table-uuid"`
 	Location     string               `json:"location"`
 	LastUpdated  int64                `json:"last-updated-ms"`
@@ -33,6 +34,26 @@ type version struct {
 	Refs         map[string]reference `json:"refs"`
 	SnapshotLog  []snapshotLogEntry   `json:"snapshot-log"`
 	MetadataLog  []logEntry           `json:"metadata-log"`
+
+	// Of a view.
+	ViewUUID       string         `json:"view-uuid"`
+	ViewVersions   []viewVersion  `json:"versions"`
+	CurrentVersion int            `json:"current-version-id"`
+	VersionLog     []viewLogEntry `json:"version-log"`
+}
+
+type viewLogEntry struct {
+	ID int `json:"version-id"`
+}
+
+// viewVersion is one query of a view. Its text is the token of the operation that set it.
+type viewVersion struct {
+	ID      int         `json:"version-id"`
+	Queries []viewQuery `json:"representations"`
+}
+
+type viewQuery struct {
+	SQL string `json:"sql"`
 }
 
 type reference struct {
@@ -105,6 +126,8 @@ type archive interface {
 	version(location string) (*version, error)
 	// exists tells whether a file is there.
 	exists(location string) bool
+	// remembered is a file that was read before and is gone; nil if it never was.
+	remembered(location string) *version
 }
 
 // disk is the archive of file: locations. Metadata files never change, so each is
@@ -139,6 +162,8 @@ func (d *disk) version(location string) (*version, error) {
 	d.parsed[location] = parsedFile{v, int64(len(data))}
 	return v, nil
 }
+
+func (d *disk) remembered(location string) *version { return d.parsed[location].version }
 
 func (d *disk) exists(location string) bool {
 	path, err := filePath(location)

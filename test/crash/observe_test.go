@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -28,9 +29,16 @@ func observe(c *client, h *history, files archive) (observation, error) {
 	if err := obs.namespacesBelow(c, nil); err != nil {
 		return obs, err
 	}
+	isView := map[string]bool{}
 	for name := range obs.namespaces {
-		if err := obs.list(c, name); err != nil {
-			return obs, err
+		for _, kind := range []string{"tables", "views"} {
+			names, err := obs.list(c, name, kind)
+			if err != nil {
+				return obs, err
+			}
+			for _, n := range names {
+				isView[n] = kind == "views"
+			}
 		}
 	}
 	// Names that are not listed must not be there, whatever was ever done to them.
@@ -39,7 +47,7 @@ func observe(c *client, h *history, files archive) (observation, error) {
 		if o.naming != nil && o.table != nil {
 			for _, name := range []string{o.naming.from, o.naming.to} {
 				if _, listed := names[name]; name != "" && !listed {
-					names[name] = 0
+					names[name], isView[name] = 0, o.table.view
 				}
 			}
 		}
@@ -49,16 +57,20 @@ func observe(c *client, h *history, files archive) (observation, error) {
 	g.SetLimit(observersMax)
 	for name, listed := range names {
 		g.Go(func() error {
+			path := tablePath(name)
+			if isView[name] {
+				path = viewPath(name)
+			}
 			if listed == 0 {
-				a := c.call("HEAD", tablePath(name), nil)
+				a := c.call("HEAD", path, nil)
 				if a.status == http.StatusNotFound {
 					return nil
 				}
 				if a.outcome() != done {
-					return fmt.Errorf("look for table %s: %d %s", name, a.status, a.message())
+					return fmt.Errorf("look for %s: %d %s", path, a.status, a.message())
 				}
 			}
-			a := c.callTable("GET", tablePath(name), nil)
+			a := c.callTable("GET", path, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if a.outcome() != done {
@@ -69,7 +81,9 @@ func observe(c *client, h *history, files archive) (observation, error) {
 			return nil
 		})
 	}
-	return obs, g.Wait()
+	err := g.Wait()
+	obs.now = time.Now().UnixMilli()
+	return obs, err
 }
 
 // namespacesBelow lists the namespaces below a parent and reads their properties.
@@ -108,10 +122,10 @@ func (obs *observation) namespacesBelow(c *client, parent []string) error {
 	return nil
 }
 
-// list lists the tables of a namespace.
-func (obs *observation) list(c *client, namespace string) error {
+// list lists the tables or the views of a namespace.
+func (obs *observation) list(c *client, namespace, kind string) ([]string, error) {
 	levels := strings.Split(namespace, ".")
-	names, err := listed(c, namespacePath(levels...)+"/tables", tablePage, func(body []byte) ([]string, error) {
+	names, err := listed(c, namespacePath(levels...)+"/"+kind, tablePage, func(body []byte) ([]string, error) {
 		var page struct{ Identifiers []identifier }
 		err := json.Unmarshal(body, &page)
 		var names []string
@@ -123,7 +137,7 @@ func (obs *observation) list(c *client, namespace string) error {
 	for _, name := range names {
 		obs.listed[name]++
 	}
-	return err
+	return names, err
 }
 
 // listed reads a listing whole and in pages, and wants both to be the same.

@@ -31,6 +31,7 @@ type world struct {
 	over   <-chan struct{} // closed when the server is dead
 
 	hot    *table
+	view   *table   // a view that everybody replaces
 	shared []*table // slot i is named, dropped and replaced by writer i
 
 	mu       sync.Mutex
@@ -45,8 +46,10 @@ type writer struct {
 	rng   *rand.Rand
 	count int // of tokens
 
-	tables []*table // its own
-	spaces []*namespace
+	tables   []*table // its own
+	detached []*table // its own, unregistered
+	views    []*table
+	spaces   []*namespace
 	// stopped is true after an unknown answer, until the next round.
 	stopped bool
 }
@@ -73,6 +76,16 @@ var actions = []action{
 	{3, (*writer).dropNamespace},
 	{10, (*writer).contend},
 	{5, (*writer).read},
+	{12, (*writer).commitTransaction},
+	{4, (*writer).commitHopelessTransaction},
+	{8, (*writer).readTogether},
+	{6, (*writer).addData},
+	{5, (*writer).reregister},
+	{4, (*writer).createView},
+	{8, (*writer).replaceView},
+	{8, (*writer).replaceSharedView},
+	{3, (*writer).renameView},
+	{2, (*writer).dropView},
 }
 
 // run acts until the server is gone.
@@ -104,11 +117,19 @@ func (w *writer) operation(kind string) *operation {
 	return &operation{kind: kind, token: token, writer: w.name, edit: mark(w.name, token)}
 }
 
-// sent sends the request of an operation and records both ends.
-func (w *writer) sent(o *operation, request func() answer) answer {
-	w.h.send(o)
-	a := request()
-	w.h.answer(o, a)
+// keyedOneIn is how many requests there are to one that bears an Idempotency-Key.
+const keyedOneIn = 3
+
+// sent sends the request of an operation, or of several that must happen together,
+// and records both ends. Some bear a key, to be repeated after the restart.
+func (w *writer) sent(r request, ops ...*operation) answer {
+	s := &sending{request: r, ops: ops}
+	if ops[0].token != "" && w.rng.IntN(keyedOneIn) == 0 {
+		s.key = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", w.rng.Uint32(), w.rng.IntN(1<<16), w.rng.IntN(1<<12), w.rng.IntN(1<<12), w.rng.Int64N(1<<48))
+	}
+	w.h.send(s)
+	a := w.client.send(s.request)
+	w.h.answer(s, a)
 	if a.outcome() == unknown {
 		w.stopped = true
 	}
@@ -132,7 +153,7 @@ func (w *writer) create(kind, name string, adapt func(*operation, object)) (*tab
 	if adapt != nil {
 		adapt(o, body)
 	}
-	return o.table, w.sent(o, func() answer { return w.client.callTable("POST", tablesPath(name), body) })
+	return o.table, w.sent(tableRequest("POST", tablesPath(name), body), o)
 }
 
 // ownName is a fresh name in one of the namespaces where this writer's tables are.
@@ -158,7 +179,7 @@ func (w *writer) createTable() {
 			}
 		}
 	}
-	shape := w.rng.IntN(6)
+	shape := w.rng.IntN(7)
 	t, a := w.create("create", name, func(o *operation, body object) {
 		switch shape {
 		case 0:
@@ -167,6 +188,8 @@ func (w *writer) createTable() {
 			o.edit.set["write.metadata.compression-codec"] = "gzip"
 		case 2: // in another format
 			body["properties"] = o.edit.apply(map[string]string{"format-version": "1"})
+		case 3:
+			o.deleteAfterCommit(1)
 		}
 	})
 	if a.outcome() == done {
@@ -174,11 +197,11 @@ func (w *writer) createTable() {
 	}
 }
 
-// createStaged stages a table and mostly, but not always, goes on to create it.
-func (w *writer) createStaged() {
-	name := w.ownName()
+// stage stages a table, and returns the operation that creates it and the updates
+// that it takes; nil if it could not be staged.
+func (w *writer) stage(kind, name string) (*operation, []object) {
 	_, last := split(name)
-	o := w.operation("staged create")
+	o := w.operation(kind)
 	o.table, o.naming = w.h.newTable(o.token), &naming{to: name}
 	o.edit.set[createdProperty] = o.token
 	stage := w.client.callTable("POST", tablesPath(name), object{
@@ -186,29 +209,33 @@ func (w *writer) createStaged() {
 	})
 	if stage.outcome() != done {
 		w.stopped = w.stopped || stage.outcome() == unknown
-		return
-	}
-	if w.rng.IntN(4) == 0 {
-		return // nothing of it may ever be seen
+		return nil, nil
 	}
 	staged := stage.table.parsed
-	a := w.sent(o, func() answer {
-		return w.client.callTable("POST", tablePath(name), object{
-			"requirements": []object{{"type": "assert-create"}},
-			"updates": []object{
-				{"action": "assign-uuid", "uuid": staged.UUID},
-				{"action": "upgrade-format-version", "format-version": 2},
-				{"action": "add-schema", "schema": json.RawMessage(schema), "last-column-id": 2},
-				{"action": "set-current-schema", "schema-id": -1},
-				{"action": "add-spec", "spec": object{"spec-id": 0, "fields": []any{}}},
-				{"action": "set-default-spec", "spec-id": -1},
-				{"action": "add-sort-order", "sort-order": object{"order-id": 0, "fields": []any{}}},
-				{"action": "set-default-sort-order", "sort-order-id": -1},
-				{"action": "set-location", "location": staged.Location},
-				{"action": "set-properties", "updates": o.edit.set},
-			},
-		})
-	})
+	return o, []object{
+		{"action": "assign-uuid", "uuid": staged.UUID},
+		{"action": "upgrade-format-version", "format-version": 2},
+		{"action": "add-schema", "schema": json.RawMessage(schema), "last-column-id": 2},
+		{"action": "set-current-schema", "schema-id": -1},
+		{"action": "add-spec", "spec": object{"spec-id": 0, "fields": []any{}}},
+		{"action": "set-default-spec", "spec-id": -1},
+		{"action": "add-sort-order", "sort-order": object{"order-id": 0, "fields": []any{}}},
+		{"action": "set-default-sort-order", "sort-order-id": -1},
+		{"action": "set-location", "location": staged.Location},
+		{"action": "set-properties", "updates": o.edit.set},
+	}
+}
+
+var assertCreate = []object{{"type": "assert-create"}}
+
+// createStaged stages a table and mostly, but not always, goes on to create it.
+func (w *writer) createStaged() {
+	name := w.ownName()
+	o, updates := w.stage("staged create", name)
+	if o == nil || w.rng.IntN(4) == 0 {
+		return // nothing of it may ever be seen
+	}
+	a := w.sent(tableRequest("POST", tablePath(name), object{"requirements": assertCreate, "updates": updates}), o)
 	if a.outcome() == done {
 		w.tables = append(w.tables, o.table)
 	}
@@ -223,8 +250,8 @@ func (w *writer) pick() *table {
 	return w.tables[w.rng.IntN(len(w.tables))]
 }
 
-// commit sends an operation's edit to a table.
-func (w *writer) commit(o *operation, requirements []object, more ...object) answer {
+// updates are what an operation's edit is sent as.
+func (o *operation) updates() []object {
 	updates := []object{}
 	if s := o.edit.snapshot; s != nil {
 		updates = append(updates,
@@ -234,14 +261,15 @@ func (w *writer) commit(o *operation, requirements []object, more ...object) ans
 	if len(o.edit.remove) > 0 {
 		updates = append(updates, object{"action": "remove-properties", "removals": o.edit.remove})
 	}
-	updates = append(updates, object{"action": "set-properties", "updates": o.edit.set})
-	updates = append(updates, more...)
+	return append(updates, object{"action": "set-properties", "updates": o.edit.set})
+}
+
+// commit sends an operation's edit to a table.
+func (w *writer) commit(o *operation, requirements []object, more ...object) answer {
 	requirements = append([]object{}, requirements...) // an empty array, not null
-	return w.sent(o, func() answer {
-		return w.client.callTable("POST", tablePath(o.addressed), object{
-			"identifier": identify(o.addressed), "requirements": requirements, "updates": updates,
-		})
-	})
+	return w.sent(tableRequest("POST", tablePath(o.addressed), object{
+		"identifier": identify(o.addressed), "requirements": requirements, "updates": append(o.updates(), more...),
+	}), o)
 }
 
 func (w *writer) commitOwn() {
@@ -280,7 +308,11 @@ func (w *writer) load(t *table) *version {
 	if o.addressed == "" {
 		return nil
 	}
-	a := w.sent(o, func() answer { return w.client.callTable("GET", tablePath(o.addressed), nil) })
+	path := tablePath(o.addressed)
+	if t.view {
+		path = viewPath(o.addressed)
+	}
+	a := w.sent(tableRequest("GET", path, nil), o)
 	if a.outcome() != done {
 		return nil
 	}
@@ -306,22 +338,33 @@ func (w *writer) commitHot() {
 		if base == nil {
 			return
 		}
-		o := w.operation("append")
-		o.table, o.addressed = w.hot, w.h.nameOf(w.hot)
-		o.expectedMain = base.main()
-		o.refusable = []int{http.StatusConflict}
-		o.edit.snapshot = &snapshot{
-			ID: w.rng.Int64(), Parent: base.main(), Sequence: base.LastSequence + 1, Time: time.Now().UnixMilli(),
-			Summary: map[string]string{"operation": "append", "token": o.token},
-		}
-		o.edit.snapshot.ManifestList = fmt.Sprintf("%s/metadata/snap-%d.avro", base.Location, o.edit.snapshot.ID)
-		a := w.commit(o, []object{
-			{"type": "assert-table-uuid", "uuid": base.UUID},
-			{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": base.main()},
-		})
+		o := w.appendTo(w.hot, base)
+		a := w.commit(o, o.requirements(base))
 		if a.outcome() != refused {
 			return
 		}
+	}
+}
+
+// appendTo is the operation that appends a snapshot to a table as it was loaded.
+func (w *writer) appendTo(t *table, base *version) *operation {
+	o := w.operation("append")
+	o.table, o.addressed = t, w.h.nameOf(t)
+	o.expectedMain = base.main()
+	o.refusable = []int{http.StatusConflict}
+	o.edit.snapshot = &snapshot{
+		ID: w.rng.Int64(), Parent: base.main(), Sequence: base.LastSequence + 1, Time: time.Now().UnixMilli(),
+		Summary: map[string]string{"operation": "append", "token": o.token},
+	}
+	o.edit.snapshot.ManifestList = fmt.Sprintf("%s/metadata/snap-%d.avro", base.Location, o.edit.snapshot.ID)
+	return o
+}
+
+// requirements are those of an append to a table as it was loaded.
+func (o *operation) requirements(base *version) []object {
+	return []object{
+		{"type": "assert-table-uuid", "uuid": base.UUID},
+		{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": o.expectedMain},
 	}
 }
 
@@ -365,9 +408,15 @@ func (w *writer) createHopeless() {
 		}
 		return
 	}
-	w.create("hopeless create", name, func(o *operation, _ object) {
-		o.hopeless, o.refusable = true, []int{http.StatusConflict}
-	})
+	hopeless := func(o *operation, _ object) { o.hopeless, o.refusable = true, []int{http.StatusConflict} }
+	switch { // tables and views share their names
+	case w.rng.IntN(3) == 0:
+		w.makeView("hopeless create", name, hopeless)
+	case len(w.views) > 0 && w.rng.IntN(3) == 0:
+		w.create("hopeless create", w.h.nameOf(w.views[0]), hopeless)
+	default:
+		w.create("hopeless create", name, hopeless)
+	}
 }
 
 func (w *writer) renameTo(kind string, t *table, to string, hopeless bool, refusable ...int) answer {
@@ -376,9 +425,7 @@ func (w *writer) renameTo(kind string, t *table, to string, hopeless bool, refus
 	o.table, o.addressed = t, w.h.nameOf(t)
 	o.naming = &naming{from: o.addressed, to: to}
 	o.hopeless, o.refusable = hopeless, refusable
-	return w.sent(o, func() answer {
-		return w.client.call("POST", prefix+"/tables/rename", object{"source": identify(o.addressed), "destination": identify(to)})
-	})
+	return w.sent(requestOf("POST", prefix+"/tables/rename", object{"source": identify(o.addressed), "destination": identify(to)}), o)
 }
 
 func (w *writer) rename() {
@@ -401,7 +448,7 @@ func (w *writer) dropTable(kind string, t *table, purge bool, refusable ...int) 
 	if purge {
 		query = "?purgeRequested=true"
 	}
-	return w.sent(o, func() answer { return w.client.call("DELETE", tablePath(o.addressed)+query, nil) })
+	return w.sent(requestOf("DELETE", tablePath(o.addressed)+query, nil), o)
 }
 
 // drop drops one of the writer's own tables, with and without purge.
@@ -430,11 +477,17 @@ func (w *writer) replaceShared() {
 	w.mu.Lock()
 	t := w.shared[w.index]
 	w.mu.Unlock()
-	if at := w.h.nameOf(t); at != "" && w.rng.IntN(3) > 0 {
-		space := []string{sharedSpace, eastSpace}[w.rng.IntN(2)]
+	at, space := w.h.nameOf(t), []string{sharedSpace, eastSpace}[w.rng.IntN(2)]
+	switch choice := w.rng.IntN(4); {
+	case at != "" && choice < 2:
 		w.renameTo("rename", t, space+".shared-"+w.token(), false)
 		return
-	} else if at != "" && w.dropTable("drop", t, w.rng.IntN(2) == 0).outcome() != done {
+	case at != "" && choice == 2:
+		if a := w.unregister(t); a.outcome() == done {
+			w.register(t, space+".shared-"+w.token(), a.table.MetadataLocation)
+		}
+		return
+	case at != "" && w.dropTable("drop", t, w.rng.IntN(2) == 0).outcome() != done:
 		return
 	}
 	w.makeShared()
@@ -454,9 +507,7 @@ func (w *writer) makeNamespace(levels ...string) (*namespace, answer) {
 	o.namespace = w.h.newNamespace(o.token, levels...)
 	o.naming = &naming{to: dotted(levels)}
 	o.edit.set[createdProperty] = o.token
-	return o.namespace, w.sent(o, func() answer {
-		return w.client.call("POST", prefix+"/namespaces", object{"namespace": levels, "properties": o.edit.set})
-	})
+	return o.namespace, w.sent(requestOf("POST", prefix+"/namespaces", object{"namespace": levels, "properties": o.edit.set}), o)
 }
 
 // createNamespace makes a namespace of the writer's own, at times within another
@@ -496,9 +547,7 @@ func (w *writer) setNamespaceProperties() {
 		o.refusable = []int{http.StatusUnprocessableEntity}
 		body["removals"] = []string{lastProperty}
 	}
-	w.sent(o, func() answer {
-		return w.client.call("POST", namespacePath(o.namespace.levels...)+"/properties", body)
-	})
+	w.sent(requestOf("POST", namespacePath(o.namespace.levels...)+"/properties", body), o)
 }
 
 // dropNamespace drops a namespace of the writer's own, which is refused if it still
@@ -510,7 +559,7 @@ func (w *writer) dropNamespace() {
 	i := w.rng.IntN(len(w.spaces))
 	n := w.spaces[i]
 	full := false
-	for _, t := range w.tables {
+	for _, t := range slices.Concat(w.tables, w.views) {
 		full = full || strings.HasPrefix(w.h.nameOf(t), dotted(n.levels)+".")
 	}
 	for _, other := range w.spaces {
@@ -530,5 +579,5 @@ func (w *writer) dropSpace(n *namespace, full bool, refusable ...int) answer {
 		o.refusable = []int{http.StatusConflict}
 	}
 	o.naming = &naming{from: dotted(n.levels)}
-	return w.sent(o, func() answer { return w.client.call("DELETE", namespacePath(n.levels...), nil) })
+	return w.sent(requestOf("DELETE", namespacePath(n.levels...), nil), o)
 }

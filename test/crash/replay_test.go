@@ -1,0 +1,117 @@
+package crash
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// replaysMax is how many acknowledged requests are repeated after a restart.
+	replaysMax = 40
+	// replaysAtOnce is how many are repeated at a time.
+	replaysAtOnce = 4
+	// keyAgeMax is the age up to which keys are used: well below idempotency.lifetime.
+	keyAgeMax = 15 * time.Minute
+)
+
+// replay repeats requests under their keys: all whose answer did not come, each twice
+// at once, and some that were acknowledged. What had happened must be answered as it
+// was and not happen again, which the check of the histories shows; what had not may
+// happen now, once. It returns what is wrong, and the operations that are done now.
+func (d *drill) replay(c *client) (problems []string, made []*operation) {
+	var again []*sending
+	acknowledged := 0
+	for _, i := range d.rng.Perm(len(d.h.keyed)) {
+		s := d.h.keyed[i]
+		switch s.ops[0].outcome {
+		case unknown:
+			if s.at.After(d.began) { // others were resolved by an earlier check, or cannot be
+				again = append(again, s)
+			}
+		case done:
+			if acknowledged < replaysMax && time.Since(s.at) < keyAgeMax {
+				acknowledged++
+				again = append(again, s)
+			}
+		}
+	}
+	var mu sync.Mutex
+	problem := func(s *sending, format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		problems = append(problems, fmt.Sprintf("%s, repeated under its key: ", s.ops[0])+fmt.Sprintf(format, args...))
+	}
+	var g errgroup.Group
+	g.SetLimit(replaysAtOnce)
+	for _, s := range again {
+		g.Go(func() error {
+			if s.ops[0].outcome == unknown {
+				found := d.repeatUnknown(c, s, problem)
+				mu.Lock()
+				defer mu.Unlock()
+				if found == done {
+					made = append(made, s.ops...)
+				}
+				if found != unknown {
+					d.settled += len(s.ops)
+				}
+				return nil
+			}
+			a := c.send(s.request)
+			if !sameAnswer(s, a) && a.outcome() != unknown {
+				problem(s, "answered %d %s instead of %d %s", a.status, a.body, s.answer.status, s.answer.body)
+			}
+			if other := s.request; other.body != nil {
+				other.body = append(bytes.Clone(other.body), ' ')
+				if a := c.send(other); a.status != http.StatusUnprocessableEntity && a.outcome() != unknown {
+					problem(s, "another body was answered %d %s", a.status, a.message())
+				}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // its functions return none
+	d.replayed += len(again)
+	return problems, made
+}
+
+// repeatUnknown sends a request twice at once whose answer never came.
+func (d *drill) repeatUnknown(c *client, s *sending, problem func(*sending, string, ...any)) outcome {
+	var answers [2]answer
+	var both sync.WaitGroup
+	for i := range answers {
+		both.Go(func() { answers[i] = c.send(s.request) })
+	}
+	both.Wait()
+	a, b := answers[0], answers[1]
+	switch {
+	case a.outcome() == unknown && b.outcome() == unknown:
+		if !d.h.isKilling() {
+			problem(s, "answered %d %s and %d %s", a.status, a.message(), b.status, b.message())
+		}
+		return unknown
+	case a.outcome() == unknown:
+		a = b
+	case b.outcome() == unknown: // a says it all
+	case a.status != b.status || a.outcome() == done && !bytes.Equal(a.body, b.body):
+		problem(s, "answered %d %s and, at the same time, %d %s", a.status, a.body, b.status, b.body)
+	}
+	d.h.answer(s, a)
+	return a.outcome()
+}
+
+// sameAnswer tells whether a repeated request was answered as it was at first. Large
+// metadata is not kept with the key, so its file may be gone, and that is said.
+func sameAnswer(s *sending, a answer) bool {
+	if a.status == http.StatusNotFound && strings.Contains(a.message(), "has succeeded before") {
+		t := s.ops[0].table
+		return t.at == "" || t.forgets
+	}
+	return a.status == s.answer.status && bytes.Equal(a.body, s.answer.body)
+}
