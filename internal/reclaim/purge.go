@@ -117,6 +117,13 @@ func (p *purge) table(ctx context.Context) error {
 	if err := p.deleteAll(ctx, inPlaces, m.StatisticsFiles()); err != nil {
 		return err
 	}
+	orphans, err := p.orphans(ctx, m, generations)
+	if err != nil {
+		return err
+	}
+	if err := p.deleteAll(ctx, inPlaces, slices.Values(orphans)); err != nil {
+		return err
+	}
 	former := inPlaces
 	if p.list.Registered {
 		former = ofPlaces
@@ -128,6 +135,50 @@ func (p *purge) table(ctx context.Context) error {
 		}
 	}
 	return p.deleteAll(ctx, inPlaces, slices.Values([]string{p.list.Metadata}))
+}
+
+// orphans finds, beside the metadata file, what decisions of the table that lost have left there:
+// once the table is gone no sweep looks for it. They are known as a sweep knows them; what may have been
+// registered elsewhere stays.
+func (p *purge) orphans(ctx context.Context, m *tablemeta.Metadata, history [][]string) (found []string, err error) {
+	dir := parent(p.list.Metadata)
+	inDir, err := p.scope.Canonical(dir)
+	if err != nil || p.list.Registered || m.UUID() == "" {
+		return nil, nil
+	}
+	known := map[string]bool{} // they go by themselves, in their order
+	for _, f := range append(slices.Concat(history...), p.list.Metadata) {
+		if canonical, err := p.scope.Canonical(f); err == nil {
+			known[canonical] = true
+		}
+	}
+	before := p.r.opt.Now().Add(-p.r.opt.Grace)
+	err = p.r.opt.Files.List(ctx, p.scope, dir, func(e blob.Entry) error {
+		canonical, err := p.scope.Canonical(e.Location)
+		if err != nil || parent(canonical) != inDir || known[canonical] || len(found) >= candidatesMax {
+			return nil
+		}
+		if e.Temporary && e.Modified.Before(before) {
+			found = append(found, e.Location)
+		}
+		if _, ok := number(e.Location); !ok {
+			return nil
+		}
+		other, err := p.r.readTable(ctx, p.scope, e.Location)
+		if err != nil {
+			return faultOnly(err)
+		}
+		place, err := p.scope.Canonical(other.Location())
+		if err == nil && other.UUID() == m.UUID() && slices.Contains(p.list.Places, place) {
+			found = append(found, e.Location)
+		}
+		return nil
+	})
+	var notOurs *blob.LocationError
+	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+		return nil, nil
+	}
+	return found, err
 }
 
 // view deletes the metadata file of a view, which names no others.
