@@ -16,6 +16,14 @@ type Root struct {
 	S3 S3Options `json:"s3,omitzero"`
 }
 
+// Place is the root as [Scope.Canonical] spells what lies in it.
+func (r Root) Place() string {
+	if r.Dir == "" {
+		return r.URI
+	}
+	return DirURI(r.Dir)
+}
+
 // Scope is the list of roots in which one warehouse's files may lie: plain, encodable data.
 // Every call of a Store names one, so that no path outside is ever opened. The empty scope allows nothing.
 type Scope []Root
@@ -96,10 +104,7 @@ func canonical(root Root, path string, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if root.Dir == "" {
-		return root.URI + "/" + path, nil
-	}
-	return DirURI(root.Dir) + "/" + path, nil
+	return root.Place() + "/" + path, nil
 }
 
 // DirURI is the file: location of an absolute directory of this operating system. It escapes nothing:

@@ -248,7 +248,7 @@ func TestMetadataFileFaults(t *testing.T) {
 	s.files.FailMark = blob.ErrMarkMissing // though the file is there
 	for _, op := range []kernel.Operation{
 		loadTable("ns.whole"), setProperty("ns.whole", "k", "v"), createTable("ns.u"), stagedCreate("ns.u", "file:///w/main/u"),
-		register("ns.u", "file:///w/main/elsewhere.json"), dropTable("ns.whole", true),
+		register("ns.u", "file:///w/main/elsewhere.metadata.json"), dropTable("ns.whole", true),
 	} {
 		s.refused(op, catalog.ErrWarehouseUnavailable, "Warehouse main is not available")
 	}
@@ -426,7 +426,7 @@ func TestRegister(t *testing.T) {
 	file := commit.Result.MetadataLocation
 	s.refused(register("ns.t", file), catalog.ErrAlreadyExists, "Table already exists: ns.t")
 	s.refused(register("none.t", file), catalog.ErrNoSuchNamespace, "Namespace does not exist: none")
-	s.refused(register("ns.copy", file), catalog.ErrInvalid, "overlaps the location of another table")
+	s.refused(register("ns.copy", file), catalog.ErrInvalid, "lies in the place of a table or view in warehouse main")
 	s.must(dropTable("ns.t", false))
 	again := register("ns.u", file)
 	s.must(again)
@@ -449,17 +449,17 @@ func TestRegister(t *testing.T) {
 		t.Errorf("after overwriting: %s", load.Result.MetadataLocation)
 	}
 
-	s.refused(register("ns.new", next.Result.MetadataLocation), catalog.ErrInvalid, "overlaps the location of another table")
-	s.files.Replace("file:///w/main/garbage.json", []byte("garbage"))
+	s.refused(register("ns.new", next.Result.MetadataLocation), catalog.ErrInvalid, "lies in the place of a table or view in warehouse main")
+	s.files.Replace("file:///w/main/garbage.metadata.json", []byte("garbage"))
 	for location, c := range map[string]struct {
 		kind    error
 		refusal string
 	}{
-		"":                             {catalog.ErrInvalid, "empty"},
-		"file:///etc/passwd":           {catalog.ErrInvalid, "none of the warehouse's roots"},
-		"file:///w/main/none.json":     {catalog.ErrMissingFile, "Failed to open input stream for file: file:///w/main/none.json"},
-		"file:///w/main/garbage.json":  {catalog.ErrInvalid, "cannot be used"},
-		"file:///w/main/../../etc/hos": {catalog.ErrInvalid, "`..`"},
+		"":                                     {catalog.ErrInvalid, "empty"},
+		"file:///etc/passwd":                   {catalog.ErrInvalid, "none of the warehouse's roots"},
+		"file:///w/main/none.metadata.json":    {catalog.ErrMissingFile, "Failed to open input stream for file: file:///w/main/none.metadata.json"},
+		"file:///w/main/garbage.metadata.json": {catalog.ErrInvalid, "cannot be used"},
+		"file:///w/main/../../etc/hos":         {catalog.ErrInvalid, "`..`"},
 	} {
 		s.refused(register("ns.new", location), c.kind, c.refusal)
 	}

@@ -18,15 +18,17 @@ import (
 //
 //  1. Every location that the server chooses is <area>/<name>-<uuid>, where the
 //     uuid is the id of the table's pointer, fresh for each table, and the area
-//     belongs to the namespace. Two of them never meet.
+//     belongs to the namespace. Two of them never meet. The batch that makes the
+//     table also makes its claim, without writing the guard.
 //  2. An area is reserved in the location index when its namespace is made, and
 //     stays for ever: tables stay in it when they are renamed to elsewhere. A claim
 //     cannot be equal to or above an area, nor an area equal to or below a claim: what
 //     the server chooses under an area is never at or below a claim that was there
 //     first, nor is a later claim above it.
-//  3. A claim or an area below another area could still meet <area>/<name>-<uuid>.
-//     It then spells out the uuid, which names the one pointer to compare with; a
-//     pointer made later has another.
+//  3. Who sees the directory of a table that is being made could want it before the
+//     batch is applied. A claim that is equal to it is the same record: one of the two
+//     batches fails. What would lie below a directory that is named like this, in an
+//     area, is refused whether or not a table is there.
 //  4. Two claims, and a claim and an area, are compared in batches that all
 //     write the guard record of the index: they are serial.
 //
@@ -82,6 +84,9 @@ func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID
 	if err := checkAbove(ctx, tx, canonical, pointerID); err != nil {
 		return err
 	}
+	if err := checkNames(ctx, tx, blob.Ancestors(canonical), pointerID); err != nil {
+		return err
+	}
 	if err := checkStaged(tx, w, canonical, pointerID); err != nil {
 		return err
 	}
@@ -123,6 +128,18 @@ func claim(ctx context.Context, tx *kernel.Tx, w Warehouse, canonical, pointerID
 	return nil
 }
 
+// claimFresh stages the claim on a location that the server chose. Nothing can lie above
+// or below it (see 1 and 3 at the top), so the guard is not written, and creates do not wait
+// for each other.
+func claimFresh(tx *kernel.Tx, w Warehouse, location, pointerID string) (canonical string, err error) {
+	if canonical, err = w.Scope().Canonical(location); err != nil {
+		return "", err
+	}
+	tx.RequireLive(key.LocationGuard(), guardID)
+	tx.Create(key.ForLocation(canonical), pointerID, encode(placeRecord{Warehouses: []string{w.Name}, Pointer: pointerID}))
+	return canonical, nil
+}
+
 // checkStaged refuses a place that meets one which the same decision claims for
 // another pointer: the store does not show it yet.
 func checkStaged(tx *kernel.Tx, w Warehouse, canonical, pointerID string) error {
@@ -150,23 +167,10 @@ func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord
 		return err
 	}
 	next.Location = location
-	former := p.Value.Claim
-	if former == "" {
-		former, _ = w.Scope().Canonical(p.Value.Location) // empty: none that could be opened
-	}
-	if w.OverlapAllowed || former == canonical {
+	if w.OverlapAllowed || p.Value.Claim == canonical {
 		return nil
 	}
-	if p.Value.Claim == "" && former != "" {
-		// The server chose it: it has no claim yet.
-		if err := claim(ctx, tx, w, former, p.ID, p.Value.Kept); err != nil {
-			return err
-		}
-	}
-	next.Claim, next.Kept = canonical, slices.Clone(p.Value.Kept)
-	if former != "" {
-		next.Kept = append(next.Kept, former)
-	}
+	next.Claim, next.Kept = canonical, append(slices.Clone(p.Value.Kept), p.Value.Claim)
 	if i := slices.Index(next.Kept, canonical); i >= 0 {
 		next.Kept = slices.Delete(next.Kept, i, i+1) // it comes back
 		return nil
@@ -179,8 +183,12 @@ func move(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord
 
 // metadataPlace is the directory that a table's metadata files are written to, if
 // it lies outside of the table's places and nothing there, above or below, belongs to
-// another pointer: empty otherwise.
+// another pointer: empty otherwise. Of a table that was registered it is empty, too: a
+// copy of its metadata may be another table, with the same directory and manifests.
 func metadataPlace(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[pointerRecord]) (string, error) {
+	if p.Value.Registered {
+		return "", nil
+	}
 	canonical, err := w.Scope().Canonical(p.Value.MetadataLocation)
 	if err != nil {
 		return "", nil // not ours to open
@@ -193,7 +201,7 @@ func metadataPlace(ctx context.Context, tx *kernel.Tx, w Warehouse, p found[poin
 	if err != nil || owner != (placeOwner{}) {
 		return "", err
 	}
-	below, err := tx.Look(ctx, key.LocationsWithin(directory), 1)
+	below, err := tx.Look(ctx, key.LocationsWithin(directory), "", 1)
 	if err != nil || len(below) > 0 {
 		return "", err
 	}
@@ -224,43 +232,32 @@ func ownerOf(ctx context.Context, tx *kernel.Tx, canonical, except string) (plac
 		if other.Exists() && other.Value.Pointer != except {
 			return placeOwner{other.Value.Warehouses[0], other.Value.Pointer}, nil
 		}
-		owner, err := serverChosen(ctx, tx, above)
-		if err != nil || owner.pointer != "" && owner.pointer != except {
-			return owner, err
-		}
 	}
 	return placeOwner{}, nil
 }
 
-// serverChosen finds the owner of a location that the server chose, which shows by
-// the uuid it ends with.
-func serverChosen(ctx context.Context, tx *kernel.Tx, location string) (placeOwner, error) {
-	slash := strings.LastIndexByte(location, '/')
-	if len(location)-slash-1 <= 36 {
-		return placeOwner{}, nil
-	}
-	id := location[len(location)-36:]
-	if uuid.Validate(id) != nil {
-		return placeOwner{}, nil
-	}
-	area, err := read[placeRecord](ctx, tx.Peek, key.ForArea(location[:slash]))
-	if err != nil || !area.Exists() {
-		return placeOwner{}, err
-	}
-	for _, warehouse := range area.Value.Warehouses {
-		p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(warehouse, id))
+// checkNames refuses a place among those above which is named as the server names the
+// directories of tables, in an area, and is not the pointer's own: a table may be on its
+// way to it.
+func checkNames(ctx context.Context, tx *kernel.Tx, places []string, except string) error {
+	for _, above := range places {
+		slash := strings.LastIndexByte(above, '/')
+		if len(above)-slash-1 <= 36 || uuid.Validate(above[len(above)-36:]) != nil {
+			continue
+		}
+		area, err := tx.Peek(ctx, key.ForArea(above[:slash]))
 		if err != nil {
-			return placeOwner{}, err
+			return err
 		}
-		dying, err := tx.Peek(ctx, key.ForDying(warehouse, id))
+		there, err := tx.Peek(ctx, key.ForLocation(above))
 		if err != nil {
-			return placeOwner{}, err
+			return err
 		}
-		if p.Exists() && p.Value.Claim == "" || dying.Exists() {
-			return placeOwner{warehouse, id}, nil
+		if area.Exists() && (there.ID != except || except == "") {
+			return refuse(errOverlap, "Location %s is named as the server names the locations of tables: choose one that is neither equal to it nor below it, or none at all", above)
 		}
 	}
-	return placeOwner{}, nil
+	return nil
 }
 
 // overlap says what is in the way: an area, a live table, or one that is being purged.
@@ -316,6 +313,9 @@ func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) er
 		return err
 	}
 	if err := checkAbove(ctx, tx, area, ""); err != nil {
+		return err
+	}
+	if err := checkNames(ctx, tx, append(blob.Ancestors(area), area), ""); err != nil {
 		return err
 	}
 	there, err = read[placeRecord](ctx, tx.Get, k)

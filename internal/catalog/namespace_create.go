@@ -93,7 +93,7 @@ func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if !ok && errors.Is(err, ErrInvalid) {
 		// A table lies where the server would put this namespace's tables. The client
 		// did not choose that place, so the server chooses another.
-		area += "-" + id
+		area += "-" + id + "-ns"
 		err = reserve(ctx, tx, w.Value, area)
 	}
 	if err != nil {

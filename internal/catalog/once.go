@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -130,6 +132,14 @@ func (op *Once) remember(expires time.Time) (onceRecord, error) {
 		bare := *result
 		bare.Metadata = nil
 		kept, r.Metadata = &bare, compress(result.Metadata)
+	case *Warehouse:
+		bare := *result
+		bare.Root = bare.Root.Public()
+		bare.Allowed = slices.Clone(bare.Allowed)
+		for i := range bare.Allowed {
+			bare.Allowed[i] = bare.Allowed[i].Public()
+		}
+		kept = &bare
 	}
 	var err error
 	r.Result, err = json.Marshal(kept)
@@ -138,6 +148,7 @@ func (op *Once) remember(expires time.Time) (onceRecord, error) {
 
 // replay gives the mutation the result that it had.
 func (op *Once) replay(ctx context.Context, tx *kernel.Tx, r onceRecord) error {
+	reflect.ValueOf(op.Inner.result()).Elem().SetZero() // of an earlier decision
 	if err := json.Unmarshal(r.Result, op.Inner.result()); err != nil {
 		return fmt.Errorf("catalog: the record of idempotency key %s is damaged: %w", op.Request.Key, err)
 	}

@@ -30,7 +30,7 @@ func TestMovedTableKeepsItsPlaces(t *testing.T) {
 		s.refused(createTableAt("ns.other", place), catalog.ErrInvalid, "overlaps the location of another table")
 		s.refused(createViewAt("ns.other", place), catalog.ErrInvalid, "overlaps the location of another table")
 	}
-	s.refused(register("ns.other", chosen.Result.MetadataLocation), catalog.ErrInvalid, "overlaps")
+	s.refused(register("ns.other", chosen.Result.MetadataLocation), catalog.ErrInvalid, "lies in the place")
 	s.must(setLocation("ns.chosen", "file:///w/main/own")) // above what it has itself
 	s.must(setLocation("ns.chosen", l1))                   // back
 	s.must(renameTable("ns.chosen", "ns.renamed"))

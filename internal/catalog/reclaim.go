@@ -161,9 +161,6 @@ func (op *EndDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 			}
 			tx.Delete(mark.Key)
 		}
-		if d.Value.Metadata == "" {
-			continue
-		}
 		if err := openIndex(ctx, tx); err != nil {
 			return err
 		}
@@ -257,7 +254,7 @@ type GiveUpResult struct {
 
 // Plan implements kernel.Operation.
 func (op *GiveUp) Plan() kernel.Plan {
-	return kernel.Plan{Op: "give-up", Locks: lock.NewSet(lock.W(key.LocationGuard()))}
+	return kernel.Plan{Op: "give-up"}
 }
 
 // Decide implements kernel.Operation. It writes every pointer whose files it gives
@@ -269,9 +266,13 @@ func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil || w.Value.OverlapAllowed {
 		return err
 	}
-	owners := map[string]*fileOwner{}
-	var files []string
-	for _, f := range op.Request.Files {
+	type candidate struct{ file, canonical, place, uuid string }
+	var candidates []candidate
+	for _, f := range op.Request.Files { // immutable, and slow to read: what may change is read last
+		canonical, err := w.Value.Scope().Canonical(f)
+		if err != nil {
+			continue
+		}
 		d, err := readEither(ctx, tx, w.Value, f)
 		if err != nil {
 			return err
@@ -279,11 +280,14 @@ func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 		if d == nil {
 			continue
 		}
-		place, err := w.Value.Scope().Canonical(d.Location())
-		if err != nil {
-			continue
+		if place, err := w.Value.Scope().Canonical(d.Location()); err == nil {
+			candidates = append(candidates, candidate{f, canonical, place, d.UUID()})
 		}
-		at, err := ownerOf(ctx, tx, place, "")
+	}
+	owners := map[string]*fileOwner{}
+	var files []string
+	for _, c := range candidates {
+		at, err := ownerOf(ctx, tx, c.place, "")
 		if err != nil {
 			return err
 		}
@@ -295,9 +299,8 @@ func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 				return err
 			}
 		}
-		owner, canonical := owners[at.pointer], ""
-		if canonical, err = w.Value.Scope().Canonical(f); err == nil && owner.uuid == d.UUID() && !owner.reached[canonical] {
-			files = append(files, f)
+		if owner := owners[at.pointer]; owner.known && owner.uuid == c.uuid && !owner.reached[c.canonical] {
+			files = append(files, c.file)
 			if err := tx.Keep(owner.pointer); err != nil {
 				return err
 			}
@@ -326,7 +329,8 @@ func readEither(ctx context.Context, tx *kernel.Tx, w Warehouse, location string
 // fileOwner is the pointer that a metadata file belongs to, and what it reaches.
 type fileOwner struct {
 	pointer store.Record
-	uuid    string          // of its metadata; empty: it cannot be told what is reached
+	known   bool            // it lives, and it can be told what it reaches
+	uuid    string          // of its metadata
 	reached map[string]bool // its metadata files, normalised
 }
 
@@ -342,7 +346,7 @@ func readFileOwner(ctx context.Context, tx *kernel.Tx, w found[Warehouse], id st
 	if err != nil || current == nil {
 		return o, err
 	}
-	o.uuid = current.UUID()
+	o.known, o.uuid = true, current.UUID()
 	files := []string{p.Value.MetadataLocation}
 	if m, ok := current.(*tablemeta.Metadata); ok {
 		for _, e := range m.MetadataLog() {
@@ -357,8 +361,8 @@ func readFileOwner(ctx context.Context, tx *kernel.Tx, w found[Warehouse], id st
 	return o, nil
 }
 
-// dyingFilesMax bounds the marks of one batch. A commit that drops more from the log
-// of its table leaves the others where they are.
+// dyingFilesMax bounds the writes of a batch that marks files. A commit, or a transaction,
+// that drops more from logs leaves the others where they are.
 const dyingFilesMax = 1000
 
 // deleteAfterCommit is the property that has metadata files deleted once they have
@@ -377,7 +381,7 @@ func giveUpDropped(ctx context.Context, tx *kernel.Tx, w found[Warehouse], p poi
 	}
 	var files []string
 	for _, e := range base.MetadataLog() {
-		if kept[e.File] || len(files) == dyingFilesMax {
+		if kept[e.File] || len(tx.Writes())+len(files) >= dyingFilesMax {
 			continue
 		}
 		own, err := isOwn(ctx, tx, w.Value, p, e.File)

@@ -60,8 +60,8 @@ type pointerRecord struct {
 	NamespaceID      string `json:"namespace-id"`
 	Location         string `json:"location"`
 	MetadataLocation string `json:"metadata-location"`
-	// Claim is the normalised location in the location index; empty when the
-	// server chose the location, or the warehouse opted out.
+	// Claim is the normalised location in the location index; empty when the warehouse
+	// opted out.
 	Claim string `json:"claim,omitempty"`
 	// Kept are further claims, which last as long as the pointer: where it lay before
 	// its location was changed, for files of it are there still.
@@ -86,11 +86,7 @@ func (p pointerRecord) places(w Warehouse) []string {
 	if w.OverlapAllowed {
 		return nil
 	}
-	own, err := w.Scope().Canonical(p.Location)
-	if p.Claim != "" || err != nil {
-		return p.claims()
-	}
-	return append([]string{own}, p.Kept...)
+	return p.claims()
 }
 
 // placeRecord is the value of a claim or an area in the location index.

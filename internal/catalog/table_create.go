@@ -125,11 +125,16 @@ func bind(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namespaceReco
 		Kind: kind, Ident: t, WarehouseID: w.ID, NamespaceID: n.ID,
 		Location: d.Location(), MetadataLocation: file, Registered: registered,
 	}
-	if canonical != "" && !w.OverlapAllowed {
-		if err := claim(ctx, tx, w, canonical, id, nil); err != nil {
-			return err
-		}
-		p.Claim = canonical
+	var err error
+	switch {
+	case w.OverlapAllowed:
+	case canonical != "":
+		p.Claim, err = canonical, claim(ctx, tx, w, canonical, id, nil)
+	default:
+		p.Claim, err = claimFresh(tx, w, d.Location(), id)
+	}
+	if err != nil {
+		return err
 	}
 	tx.Create(key.ForTableName(w.Name, t.Namespace, t.Name), id, encode(nameRecord{Kind: kind}))
 	tx.Create(key.ForPointer(w.Name, id), id, encode(p))

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/landfast/landfast/internal/kernel"
@@ -47,9 +46,8 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	known := slices.Contains(req.Known, tag) || slices.Contains(req.Known, "*")
 	if known {
 		// What the client holds is of no use without the file: the load says what is wrong.
-		if known, err = tx.FileExists(ctx, w.Value.Scope(), p.Value.MetadataLocation); err != nil {
-			return fmt.Errorf("look for metadata: %w", err)
-		}
+		there, err := tx.FileExists(ctx, w.Value.Scope(), p.Value.MetadataLocation)
+		known = there && err == nil
 	}
 	if known {
 		op.Result.TableState = TableState{MetadataLocation: p.Value.MetadataLocation, ETag: tag, Root: w.Value.Root.Public()}

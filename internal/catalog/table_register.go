@@ -99,6 +99,9 @@ func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, ki
 	if strings.HasSuffix(file, "/") {
 		return none, refuse(ErrInvalid, "Invalid metadata location %q: it names a directory; name the file, without a slash behind it", file)
 	}
+	if !tablemeta.IsFileName(file) {
+		return none, refuse(ErrInvalid, "%s is not a valid metadata file: its name has no .metadata.json in it", file)
+	}
 	if err := openIndex(ctx, tx); err != nil {
 		return none, err
 	}

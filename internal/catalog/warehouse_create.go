@@ -62,6 +62,50 @@ func (op *CreateWarehouse) Decide(ctx context.Context, tx *kernel.Tx) error {
 		CreatedAtMillis: tx.Now().UnixMilli(),
 		OverlapAllowed:  op.Request.Properties[PropertyAllowOverlap] == "true",
 	}
+	if err := checkNeighbours(ctx, tx, op.Result); err != nil {
+		return err
+	}
 	tx.Create(k, op.Request.ID, encode(op.Result))
 	return nil
+}
+
+// checkNeighbours refuses a warehouse whose roots meet those of another, where one of the
+// two lets locations overlap and the other does not: what a purge in the one may delete, a
+// table of the other could name. It makes the creation of warehouses serial.
+func checkNeighbours(ctx context.Context, tx *kernel.Tx, w Warehouse) error {
+	if err := openIndex(ctx, tx); err != nil {
+		return err
+	}
+	for after := ""; ; {
+		page, err := tx.Look(ctx, key.Warehouses(), after, scanSize)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			other, err := decode[Warehouse](r)
+			if err != nil {
+				return err
+			}
+			if a, b, meet := meeting(w, other); meet && other.OverlapAllowed != w.OverlapAllowed {
+				return refuse(ErrInvalid, "Location %s meets location %s of warehouse %s, which differs in %s: choose another place, or the same setting",
+					a, b, other.Name, PropertyAllowOverlap)
+			}
+			after = r.Key.Path
+		}
+		if len(page) < scanSize {
+			return nil
+		}
+	}
+}
+
+// meeting finds two roots of two warehouses of which one lies in the other.
+func meeting(a, b Warehouse) (one, other string, meet bool) {
+	for _, x := range a.Scope() {
+		for _, y := range b.Scope() {
+			if p, q := x.Place(), y.Place(); blob.Within(p, q) || blob.Within(q, p) {
+				return x.URI, y.URI, true
+			}
+		}
+	}
+	return "", "", false
 }

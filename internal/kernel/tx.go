@@ -99,11 +99,11 @@ func (tx *Tx) List(ctx context.Context, p key.Prefix, after string, limit int) (
 	return tx.list(ctx, p, after, limit)
 }
 
-// Look reads records under p and adds no condition, for an operation that may write
+// Look reads records under p after a path and adds no condition, for an operation that may write
 // all the same: what it finds must be immutable or implied by a condition, or it must
 // not matter that it changes.
-func (tx *Tx) Look(ctx context.Context, p key.Prefix, limit int) ([]store.Record, error) {
-	return tx.list(ctx, p, "", limit)
+func (tx *Tx) Look(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
+	return tx.list(ctx, p, after, limit)
 }
 
 func (tx *Tx) list(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {

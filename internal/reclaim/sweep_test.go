@@ -201,14 +201,14 @@ func TestSweepSkips(t *testing.T) {
 func TestSweepOfOverlapping(t *testing.T) {
 	run(t, func(s *stack) {
 		s.must(&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
-			Name: "lax", ID: "lax-id", Root: scope[0], Properties: map[string]string{catalog.PropertyAllowOverlap: "true"},
+			Name: "lax", ID: "lax-id", Root: blob.Root{URI: "file:///w/lax", Dir: "/w/lax"}, Properties: map[string]string{catalog.PropertyAllowOverlap: "true"},
 		}})
 		s.must(&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "lax", Levels: []string{"ns"}}})
 		create := &catalog.CreateTable{Request: catalog.CreateTableRequest{
-			Warehouse: "lax", Table: ident("t"), Location: "file:///w/main/t", Schema: []byte(`{"type":"struct","schema-id":0,"fields":[]}`),
+			Warehouse: "lax", Table: ident("t"), Location: "file:///w/lax/t", Schema: []byte(`{"type":"struct","schema-id":0,"fields":[]}`),
 		}}
 		s.must(create)
-		s.copy(create.Result.MetadataLocation, dir+"00001"+orphanEnd)
+		s.files.Replace("file:///w/lax/t/metadata/00001"+orphanEnd, create.Result.Metadata)
 		time.Sleep(grace + time.Second)
 		report, err := s.reclaimer().Sweep(s.Context(), "lax", true)
 		if diff := cmp.Diff(reclaim.SweepReport{Tables: 1, Skipped: 1}, report); diff != "" || err != nil {
