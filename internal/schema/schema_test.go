@@ -362,8 +362,8 @@ func TestCheckFormat(t *testing.T) {
 - Invalid initial default for d: non-null default (abc) is not supported until v3
 - Invalid type for v: variant is not supported until v3
 - Invalid type for u: unknown is not supported until v3
-- Invalid type for g: geometry(OGC:CRS84) is not supported until v3
-- Invalid type for h: geography(x, spherical) is not supported until v3
+- Invalid type for g: geometry is not supported until v3
+- Invalid type for h: geography(x) is not supported until v3
 - Invalid type for t: timestamptz_ns is not supported until v3
 - Invalid type for z: timestamp_ns is not supported until v3
 - Invalid type for l.element: variant is not supported until v3

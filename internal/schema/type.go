@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -67,8 +68,10 @@ type leaf struct {
 	kind             kind
 	precision, scale int    // of a decimal
 	length           int    // of a fixed
-	crs              string // of geometry and geography; never empty, case as written
-	algorithm        string // of geography; lower case
+	crs              string // of geometry and geography; case as written
+	algorithm        string // of geography; lower case, not without crs
+	// crs and algorithm are empty where nothing was written, which means the default.
+	// Readers do not agree that both are the same, so that each is given back.
 }
 
 type structType struct {
@@ -100,13 +103,26 @@ func (t leaf) String() string {
 		return fmt.Sprintf("decimal(%d, %d)", t.precision, t.scale)
 	case kindFixed:
 		return fmt.Sprintf("fixed[%d]", t.length)
-	case kindGeometry:
-		return fmt.Sprintf("geometry(%s)", t.crs)
-	case kindGeography:
-		return fmt.Sprintf("geography(%s, %s)", t.crs, t.algorithm)
-	default:
-		return string(t.kind)
+	case kindGeometry, kindGeography:
+		switch {
+		case t.algorithm != "":
+			return fmt.Sprintf("%s(%s, %s)", t.kind, t.crs, t.algorithm)
+		case t.crs != "":
+			return fmt.Sprintf("%s(%s)", t.kind, t.crs)
+		}
 	}
+	return string(t.kind)
+}
+
+// same reports whether two types mean the same, however they are written.
+func (t leaf) same(o leaf) bool {
+	t.crs, o.crs = cmp.Or(t.crs, defaultCRS), cmp.Or(o.crs, defaultCRS)
+	t.algorithm, o.algorithm = cmp.Or(t.algorithm, defaultAlgorithm), cmp.Or(o.algorithm, defaultAlgorithm)
+	if !strings.EqualFold(t.crs, o.crs) {
+		return false
+	}
+	t.crs = o.crs
+	return t == o
 }
 
 func (t *structType) String() string { return string(describe(nil, t)) }
@@ -214,7 +230,7 @@ func parseGeography(name string, groups []string) (leaf, *Error) {
 	if err != nil {
 		return leaf{}, err
 	}
-	algorithm := defaultAlgorithm
+	algorithm := ""
 	if groups[3] != "" {
 		algorithm = strings.ToLower(groups[4])
 		if !edgeAlgorithms[algorithm] {
@@ -225,12 +241,11 @@ func parseGeography(name string, groups []string) (leaf, *Error) {
 	return leaf{kind: kindGeography, crs: crs, algorithm: algorithm}, nil
 }
 
-// parseCRS tells a type without parameters, which has the default reference
-// system, from one whose parameter is empty.
+// parseCRS tells a type without parameters from one whose parameter is empty.
 func parseCRS(name, parameters, crs string) (string, *Error) {
 	switch {
 	case parameters == "":
-		return defaultCRS, nil
+		return "", nil
 	case crs == "":
 		return "", invalid("invalid type %q: the coordinate reference system is empty", excerpt(name))
 	default:
@@ -244,11 +259,7 @@ func sameType(a, b Type) bool {
 	switch a := a.(type) {
 	case leaf:
 		b, ok := b.(leaf)
-		if !ok || !strings.EqualFold(a.crs, b.crs) {
-			return false
-		}
-		a.crs = b.crs
-		return a == b
+		return ok && a.same(b)
 	case *structType:
 		b, ok := b.(*structType)
 		if !ok || len(a.fields) != len(b.fields) {

@@ -11,9 +11,9 @@ func TestTypeNames(t *testing.T) {
 		{"TimestampTZ", "timestamptz"},
 		{"decimal(9,2)", "decimal(9, 2)"}, {"Decimal( 38 , 0 )", "decimal(38, 0)"}, {"decimal(2,9)", "decimal(2, 9)"},
 		{"fixed[16]", "fixed[16]"}, {"FIXED[ 0 ]", "fixed[0]"}, {"fixed[2147483647]", "fixed[2147483647]"},
-		{"geometry", "geometry(OGC:CRS84)"}, {"GEOMETRY( srid:4326 )", "geometry(srid:4326)"},
+		{"Geometry", "geometry"}, {"geometry (OGC:CRS84)", "geometry(OGC:CRS84)"}, {"GEOMETRY( srid:4326 )", "geometry(srid:4326)"},
 		{"geometry ('EPSG:4326')", "geometry('EPSG:4326')"},
-		{"geography", "geography(OGC:CRS84, spherical)"}, {"geography(srid:4326)", "geography(srid:4326, spherical)"},
+		{"GEOGRAPHY", "geography"}, {"geography( srid:4326 )", "geography(srid:4326)"}, {"geography(OGC:CRS84,spherical)", "geography(OGC:CRS84, spherical)"},
 		{"Geography ( Srid:4326 , KARNEY )", "geography(Srid:4326, karney)"},
 		{"geography(a,vincenty)", "geography(a, vincenty)"}, {"geography(a,thomas)", "geography(a, thomas)"},
 		{"geography(a,andoyer)", "geography(a, andoyer)"},
@@ -63,13 +63,14 @@ func TestSameTypeOfReferenceSystems(t *testing.T) {
 	}
 	for _, pair := range [][2]string{
 		{"geometry", "geometry(ogc:crs84)"}, {"geography(srid:1)", "geography(SRID:1, Spherical)"},
+		{"geography", "geography(OGC:CRS84)"}, {"geography", "geography(OGC:CRS84, spherical)"},
 	} {
 		if !same(pair[0], pair[1]) {
 			t.Errorf("%s and %s differ", pair[0], pair[1])
 		}
 	}
 	for _, pair := range [][2]string{
-		{"geometry", "geography"}, {"geometry(a)", "geometry(b)"}, {"geography(a)", "geography(a, karney)"},
+		{"geometry", "geography"}, {"geometry(a)", "geometry(b)"}, {"geography(a)", "geography(a, karney)"}, {"geography", "geography(a)"},
 		{"decimal(9, 2)", "decimal(9, 3)"}, {"decimal(9, 2)", "decimal(8, 2)"}, {"fixed[1]", "fixed[2]"},
 		{"timestamp", "timestamptz"},
 	} {

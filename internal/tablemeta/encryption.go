@@ -18,15 +18,20 @@ func decodeAddEncryptionKey(f *fields) change {
 		return nil
 	}
 	key := fields{what: f.what, object: value}
-	id := key.string("key-id")
-	metadata := key.string("encrypted-key-metadata")
-	if !isBase64(metadata) {
-		key.fail("field %q must be base64", "encrypted-key-metadata")
-	}
-	key.optionalString("encrypted-by-id")
-	key.optionalStringMap("properties")
+	id := key.encryptionKey()
 	f.err = key.err
 	return addEncryptionKey{id, value}
+}
+
+// encryptionKey reads a key, and returns its id.
+func (f *fields) encryptionKey() (id string) {
+	id = f.string("key-id")
+	if !isBase64(f.string("encrypted-key-metadata")) {
+		f.fail("field %q must be base64", "encrypted-key-metadata")
+	}
+	f.optionalString("encrypted-by-id")
+	f.optionalStringMap("properties")
+	return id
 }
 
 // isBase64 reports whether Java's decoder takes the text: padding may be left out,

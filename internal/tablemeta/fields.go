@@ -3,6 +3,7 @@ package tablemeta
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/landfast/landfast/internal/rawjson"
 )
@@ -106,6 +107,17 @@ func (f *fields) asInt(name string, value []byte, low, high int64) int64 {
 		return 0
 	}
 	return n
+}
+
+// notNull refuses members that may be absent, but are null. To most readers that is
+// the same; the reference implementation cannot read it where this is asked.
+func (f *fields) notNull(names ...string) {
+	for name, value := range rawjson.Members(f.object) {
+		if rawjson.IsNull(value) && slices.Contains(names, name) {
+			f.fail("field %q must not be null", name)
+			return
+		}
+	}
 }
 
 // nested is a member that must be an object.

@@ -17,6 +17,8 @@ const (
 
 	codecNone = "none"
 	codecGzip = "gzip"
+
+	extension = ".metadata.json"
 )
 
 // codec is how a metadata file is compressed: as the properties say, or as byDefault.
@@ -48,13 +50,13 @@ func fileName(properties *list[string], location, byDefault, baseFile, uuid stri
 	} else {
 		directory = stripTrailingSlash(location) + "/metadata"
 	}
-	extension := ".metadata.json"
+	compressed := ""
 	// Metadata with an unknown codec is refused when it is made and when it is
 	// encoded.
 	if name, _ := codec(properties, byDefault); name == codecGzip {
-		extension = ".gz.metadata.json"
+		compressed = ".gz"
 	}
-	return fmt.Sprintf("%s/%05d-%s%s", directory, fileNumber(baseFile)+1, uuid, extension)
+	return fmt.Sprintf("%s/%05d-%s%s%s", directory, fileNumber(baseFile)+1, uuid, compressed, extension)
 }
 
 // fileNumber is the number that a metadata file's name starts with, or -1.
@@ -70,6 +72,11 @@ func fileNumber(file string) int64 {
 	}
 	return int64(n)
 }
+
+// IsFileName reports whether the reference implementation would open a file at the
+// location as the metadata of a table or a view. It looks at nothing else, and no
+// closer: any number or directory may be before the extension, anything behind it.
+func IsFileName(location string) bool { return strings.Contains(location, extension) }
 
 // Encode is the bytes of the file for m: its JSON, compressed as its properties
 // say. The caller must not change them. An unknown codec is an [*InvalidError].

@@ -243,6 +243,11 @@ func commitWell(t failer, base *tablemeta.Metadata, updates []tablemeta.Update) 
 	if err := tablemeta.Rereads(m); err != nil {
 		t.Fatalf("%v\n%s", err, m.JSON())
 	}
+	if base == nil || base.Verify() == nil {
+		if err := m.Verify(); err != nil {
+			t.Fatalf("what a commit made could not be registered: %v\n%s", err, m.JSON())
+		}
+	}
 }
 
 // FuzzUpdates: whatever updates a client sends, to a table of any version or to

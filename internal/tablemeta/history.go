@@ -48,42 +48,58 @@ func decodeAddSnapshot(f *fields) change {
 		return nil
 	}
 	s := fields{what: "snapshot", object: value}
-	c := addSnapshot{
-		snapshot:  snapshot{id: s.int64("snapshot-id")},
-		timestamp: s.int64("timestamp-ms"),
-		parent:    s.optionalInt64("parent-snapshot-id"),
-		value:     value,
-	}
-	if sequence := s.optionalInt64("sequence-number"); sequence != nil {
-		c.sequence = *sequence
-	}
-	c.firstRowID, c.addedRows = s.optionalInt64("first-row-id"), s.optionalInt64("added-rows")
-	s.optionalInt("schema-id")
-	s.optionalString("key-id")
-	s.optionalStringMap("summary")
-	if _, c.listed = s.optionalString("manifest-list"); !c.listed {
-		if _, c.listed = s.lookup("manifests"); c.listed {
-			s.strings("manifests")
-		}
-	}
+	c := s.snapshot()
 	switch {
 	case s.err != nil:
 	case c.id < 0:
-		s.fail("Invalid snapshot id %d: must be between 0 and %d", c.id, int64(math.MaxInt64))
+		s.fail("%v", negativeSnapshotID(c.id))
 	case c.timestamp < 0:
 		// Readers subtract the times of log entries from each other.
 		s.fail("Invalid timestamp-ms (cannot be negative): %d", c.timestamp)
 	case c.sequence < 0:
 		s.fail("Invalid sequence number (cannot be negative): %d", c.sequence)
-	case c.firstRowID != nil && *c.firstRowID < 0:
-		s.fail("Invalid first-row-id (cannot be negative): %d", *c.firstRowID)
-	case c.addedRows != nil && *c.addedRows < 0:
-		s.fail("Invalid added-rows (cannot be negative): %d", *c.addedRows)
-	case c.firstRowID != nil && c.addedRows == nil:
-		s.fail("Invalid added-rows (required when first-row-id is set): null")
 	}
 	if s.err != nil {
 		f.err = s.err
+	}
+	return c
+}
+
+func negativeSnapshotID(id int64) *InvalidError {
+	return invalid("Invalid snapshot id %d: must be between 0 and %d", id, int64(math.MaxInt64))
+}
+
+// snapshot reads a snapshot, and refuses what the reference implementation cannot
+// read. Whether its numbers fit the table is not looked at.
+func (f *fields) snapshot() addSnapshot {
+	c := addSnapshot{
+		snapshot:   snapshot{id: f.int64("snapshot-id")},
+		timestamp:  f.int64("timestamp-ms"),
+		parent:     f.optionalInt64("parent-snapshot-id"),
+		firstRowID: f.optionalInt64("first-row-id"),
+		addedRows:  f.optionalInt64("added-rows"),
+		value:      f.object,
+	}
+	if sequence := f.optionalInt64("sequence-number"); sequence != nil {
+		c.sequence = *sequence
+	}
+	f.optionalInt("schema-id")
+	f.optionalString("key-id")
+	f.optionalStringMap("summary")
+	if _, c.listed = f.optionalString("manifest-list"); !c.listed {
+		if _, c.listed = f.lookup("manifests"); c.listed {
+			f.strings("manifests")
+			// They are older than row ids, which no reader takes from beside them.
+			c.firstRowID, c.addedRows = nil, nil
+		}
+	}
+	switch {
+	case c.firstRowID != nil && *c.firstRowID < 0:
+		f.fail("Invalid first-row-id (cannot be negative): %d", *c.firstRowID)
+	case c.addedRows != nil && *c.addedRows < 0:
+		f.fail("Invalid added-rows (cannot be negative): %d", *c.addedRows)
+	case c.firstRowID != nil && c.addedRows == nil:
+		f.fail("Invalid added-rows (required when first-row-id is set): null")
 	}
 	return c
 }

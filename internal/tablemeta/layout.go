@@ -369,26 +369,3 @@ func (b *builder) checkLayout() error {
 	}
 	return nil
 }
-
-// Verify reads what [Parse] leaves unread: all schemas, specs and sort orders,
-// and that the current ones fit each other. It is for metadata from elsewhere.
-// Errors are [*InvalidError].
-func (m *Metadata) Verify() error {
-	b := &builder{state: m.state}
-	for i := range b.schemas.entries {
-		if _, err := b.schema(i); err != nil {
-			return err
-		}
-	}
-	for i := range b.specs.entries {
-		if _, err := b.spec(i); err != nil {
-			return err
-		}
-	}
-	for i := range b.orders.entries {
-		if _, err := b.order(i); err != nil {
-			return err
-		}
-	}
-	return b.checkLayout()
-}

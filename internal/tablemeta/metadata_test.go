@@ -337,28 +337,6 @@ func TestVersion4(t *testing.T) {
 	}
 }
 
-func TestVerifyRefuses(t *testing.T) {
-	v2 := string(samples(t)["v2"])
-	for name, change := range map[string][2]string{
-		"type":            {`"type": "double"`, `"type": "dubble"`},
-		"field id":        {`"id": 4, "name": "point"`, `"id": 3, "name": "point"`},
-		"transform":       {`"transform": "day", "source-id": 2`, `"transform": "day", "source-id": 1`},
-		"spec source":     {`"transform": "day", "source-id": 2`, `"transform": "day", "source-id": 99`},
-		"order direction": {`"direction": "asc"`, `"direction": "up"`},
-		"order source":    {`"transform": "identity", "source-id": 3`, `"transform": "identity", "source-id": 33`},
-	} {
-		m, err := tablemeta.Parse([]byte(strings.Replace(v2, change[0], change[1], 1)))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		var invalid *tablemeta.InvalidError
-		if err := m.Verify(); !errors.As(err, &invalid) {
-			t.Errorf("%s: Verify gives %v, want *InvalidError", name, err)
-		}
-	}
-}
-
 // TestConcurrentUse commits to one base from many goroutines, which the race
 // detector watches, and checks that all get the same.
 func TestConcurrentUse(t *testing.T) {

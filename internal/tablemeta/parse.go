@@ -505,6 +505,8 @@ func (s *state) checkSnapshots() *InvalidError {
 	}
 	main := s.refIndex(mainBranch)
 	switch {
+	case main >= 0 && s.refs.entries[main].head.snapshotID < 0:
+		return negativeSnapshotID(s.refs.entries[main].head.snapshotID)
 	case s.currentSnapshot == noSnapshot && main >= 0:
 		return invalid("Current snapshot is not set, but main branch exists: %d", s.refs.entries[main].head.snapshotID)
 	case s.currentSnapshot != noSnapshot && main >= 0 && s.refs.entries[main].head.snapshotID != s.currentSnapshot:

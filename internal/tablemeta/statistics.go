@@ -24,13 +24,20 @@ func decodeSetStatistics(f *fields) change {
 		return nil
 	}
 	file := fields{what: f.what, object: c.value}
-	c.snapshotID = file.int64("snapshot-id")
-	file.string("statistics-path")
-	file.int64("file-size-in-bytes")
-	file.int64("file-footer-size-in-bytes")
-	blobs, ok := file.required("blob-metadata")
+	c.snapshotID = file.statistics()
+	f.err = file.err
+	return c
+}
+
+// statistics reads a statistics file, and returns the id of its snapshot.
+func (f *fields) statistics() (snapshotID int64) {
+	snapshotID = f.int64("snapshot-id")
+	f.string("statistics-path")
+	f.int64("file-size-in-bytes")
+	f.int64("file-footer-size-in-bytes")
+	blobs, ok := f.required("blob-metadata")
 	if ok && blobs[0] != '[' {
-		file.fail("field %q must be an array, got %s", "blob-metadata", excerpt(blobs))
+		f.fail("field %q must be an array, got %s", "blob-metadata", excerpt(blobs))
 	}
 	for element := range rawjson.Elements(blobs) {
 		blob := fields{what: f.what + ": blob-metadata", object: element}
@@ -38,16 +45,13 @@ func decodeSetStatistics(f *fields) change {
 		blob.int64("snapshot-id")
 		blob.int64("sequence-number")
 		blob.int64s("fields", math.MinInt32, math.MaxInt32)
-		if v, ok := rawjson.Lookup(element, "properties"); ok && rawjson.IsNull(v) {
-			blob.fail("field %q must be an object, got null", "properties")
-		}
+		blob.notNull("properties")
 		blob.optionalStringMap("properties")
-		if blob.err != nil && file.err == nil {
-			file.err = blob.err
+		if blob.err != nil && f.err == nil {
+			f.err = blob.err
 		}
 	}
-	f.err = file.err
-	return c
+	return snapshotID
 }
 
 func decodeSetPartitionStatistics(f *fields) change {
@@ -56,11 +60,18 @@ func decodeSetPartitionStatistics(f *fields) change {
 		return nil
 	}
 	file := fields{what: f.what, object: c.value}
-	c.snapshotID = file.int64("snapshot-id")
-	file.string("statistics-path")
-	file.int64("file-size-in-bytes")
+	c.snapshotID = file.partitionStatistics()
 	f.err = file.err
 	return c
+}
+
+// partitionStatistics reads a partition statistics file, and returns the id of its
+// snapshot.
+func (f *fields) partitionStatistics() (snapshotID int64) {
+	snapshotID = f.int64("snapshot-id")
+	f.string("statistics-path")
+	f.int64("file-size-in-bytes")
+	return snapshotID
 }
 
 func (b *builder) statisticsList(partition bool) *list[int64] {

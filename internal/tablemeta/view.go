@@ -147,8 +147,13 @@ func (v *View) String() string {
 }
 
 // Verify reads what [ParseView] leaves unread: all schemas and all versions. It is
-// for metadata from elsewhere. Errors are [*InvalidError].
+// for metadata from elsewhere, and refuses what the reference implementation cannot
+// read. Errors are [*InvalidError].
 func (v *View) Verify() error {
+	d := fields{what: "Invalid view metadata", object: v.doc}
+	if d.notNull("properties"); d.err != nil {
+		return d.err
+	}
 	for i := range v.schemas.entries {
 		if _, err := schema.Parse(v.schemas.value(i)); err != nil {
 			return invalidBecause(err)

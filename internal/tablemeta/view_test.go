@@ -292,6 +292,7 @@ func TestVerifyView(t *testing.T) {
 		{"no summary", `"summary":{"app-id":"app","engine-name":"junit"},`, ``, `Invalid view version 1: missing field "summary"`},
 		{"summary", `"app-id":"app"`, `"app-id":7`, `Invalid view version 1: field "summary"`},
 		{"catalog", `"summary"`, `"default-catalog":[],"summary"`, `Invalid view version 1: field "default-catalog" must be a string, got []`},
+		{"null properties", `"format-version"`, `"properties":null,"format-version"`, `Invalid view metadata: field "properties" must not be null`},
 		{"namespace", `["ns"]`, `"ns"`, `Invalid view version 1: field "default-namespace" must be an array, got "ns"`},
 		{"no namespace", `"default-namespace"`, `"x"`, `Invalid view version 1: missing field "default-namespace"`},
 		{"no representations", `"representations"`, `"x"`, `Invalid view version 1: missing field "representations"`},
