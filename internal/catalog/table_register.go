@@ -125,7 +125,7 @@ func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, ki
 		return none, err
 	}
 	if err := d.Verify(); err != nil {
-		return none, fromMetadata(err)
+		return none, refuse(ErrInvalid, "Cannot register %s %s: The metadata file %s cannot be used: %v", kind, t, file, err)
 	}
 	return d, nil
 }

@@ -70,7 +70,7 @@ func (c *call) committedTable(t catalog.TableState) error {
 // setTag sets the header as the specification spells it, ETag and not Etag: Java's
 // client looks for it letter by letter.
 func (c *call) setTag(t catalog.TableState) {
-	c.w.Header()["ETag"] = []string{quoteTag(c.tag(t))} //nolint:staticcheck // see above
+	c.w.Header()["ETag"] = []string{quoteTag(c.tag(t))}
 }
 
 // table answers with a table's metadata as it is stored, between what the

@@ -529,8 +529,8 @@ func TestTagCoversConfig(t *testing.T) {
 	})
 	first, _ := serve(s.another(), "GET", theTable, "")
 	second, _ := serve(elsewhere, "GET", theTable, "")
-	// As it is spelled on the wire: Java's client finds it in no other way.
-	one, two := strings.Join(first.Header()["ETag"], ""), strings.Join(second.Header()["ETag"], "")
+	const spelled = "ETag" // on the wire: Java's client finds it in no other way
+	one, two := strings.Join(first.Header()[spelled], ""), strings.Join(second.Header()[spelled], "")
 	if one == two || one == "" || two == "" || !strings.Contains(second.Body.String(), `"s3.endpoint":"http://127.0.0.1:1"`) {
 		t.Fatalf("the tags are %s and %s of %s", one, two, second.Body)
 	}
