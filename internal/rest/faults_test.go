@@ -531,7 +531,9 @@ func TestTagCoversConfig(t *testing.T) {
 	first, _ := serve(s.another(), "GET", theTable, "")
 	second, _ := serve(elsewhere, "GET", theTable, "")
 	// As it is spelled on the wire: Java's client finds it in no other way.
-	spelled := func(w *httptest.ResponseRecorder) string { return strings.Join(map[string][]string(w.Header())["ETag"], "") }
+	spelled := func(w *httptest.ResponseRecorder) string {
+		return strings.Join(map[string][]string(w.Header())["ETag"], "")
+	}
 	one, two := spelled(first), spelled(second)
 	if one == two || one == "" || two == "" || !strings.Contains(second.Body.String(), `"s3.endpoint":"http://127.0.0.1:1"`) {
 		t.Fatalf("the tags are %s and %s of %s", one, two, second.Body)
