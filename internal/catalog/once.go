@@ -77,9 +77,10 @@ type onceRecord struct {
 	Metadata []byte `json:"metadata,omitempty"`
 }
 
-// onceMetadataMax is the size, in bytes, to which the metadata of a result is kept
-// in its record.
-const onceMetadataMax = 4 << 10
+// onceMetadataMax is the size, in bytes, to which the compressed metadata of a result is
+// kept in its record. Tables that are being tried out, and purged, have less; those that
+// are committed to all day have more, and their file stays.
+const onceMetadataMax = 1536
 
 // EncodedAs implements kernel.Wrapper.
 func (op *Once) EncodedAs() string { return "once" }
@@ -192,7 +193,7 @@ var compressors = sync.Pool{New: func() any {
 
 // compress gives metadata compressed, or nothing where that is larger than onceMetadataMax.
 func compress(data []byte) []byte {
-	if len(data) > 32*onceMetadataMax {
+	if len(data) > 16*onceMetadataMax {
 		return nil // JSON does not shrink that much
 	}
 	w := compressors.Get().(*gzip.Writer)
