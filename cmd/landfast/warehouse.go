@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/landfast/landfast/internal/blob"
 )
 
 type warehouseCommand struct {
@@ -36,14 +38,8 @@ type warehouse struct {
 	Location         string            `json:"location"`
 	AllowedLocations []string          `json:"allowed-locations"`
 	Properties       map[string]string `json:"properties"`
-	S3               *struct {
-		Endpoint    string `json:"endpoint"`
-		Region      string `json:"region"`
-		PathStyle   *bool  `json:"path-style"`
-		AccessKeyID string `json:"access-key-id"`
-		CAFile      string `json:"ca-file"`
-	} `json:"s3"`
-	CreatedAtMillis int64 `json:"created-at-ms"`
+	S3               *blob.S3Options   `json:"s3"` // without the secret
+	CreatedAtMillis  int64             `json:"created-at-ms"`
 }
 
 func (w warehouse) created() string {
@@ -94,27 +90,17 @@ type s3Flags struct {
 	CAFile      string `name:"ca-file" placeholder:"FILE" help:"A PEM file of authorities to trust, on the server."`
 }
 
-// s3Body is what the server is told of them.
-type s3Body struct {
-	Endpoint        string `json:"endpoint,omitempty"`
-	Region          string `json:"region,omitempty"`
-	PathStyle       *bool  `json:"path-style,omitempty"`
-	AccessKeyID     string `json:"access-key-id,omitempty"`
-	SecretAccessKey string `json:"secret-access-key,omitempty"`
-	CAFile          string `json:"ca-file,omitempty"`
-}
-
 // secretMax is more than any secret has, in bytes.
 const secretMax = 4096
 
-// body reads the secret. Nil: no flag was given.
-func (f s3Flags) body(stdin io.Reader) (*s3Body, error) {
+// options is what the server is told of them. It reads the secret. Nil: no flag was given.
+func (f s3Flags) options(stdin io.Reader) (*blob.S3Options, error) {
 	if f == (s3Flags{}) {
 		return nil, nil
 	}
-	b := &s3Body{Endpoint: f.Endpoint, Region: f.Region, PathStyle: f.PathStyle, AccessKeyID: f.AccessKeyID, CAFile: f.CAFile}
+	o := &blob.S3Options{Endpoint: f.Endpoint, Region: f.Region, PathStyle: f.PathStyle, AccessKeyID: f.AccessKeyID, CAFile: f.CAFile}
 	if f.SecretFile == "" {
-		return b, nil
+		return o, nil
 	}
 	from := stdin
 	if f.SecretFile != "-" {
@@ -125,12 +111,15 @@ func (f s3Flags) body(stdin io.Reader) (*s3Body, error) {
 		defer file.Close()
 		from = file
 	}
-	secret, err := io.ReadAll(io.LimitReader(from, secretMax))
+	secret, err := io.ReadAll(io.LimitReader(from, secretMax+1))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--s3-secret-file %s: %w", f.SecretFile, err)}
 	}
-	b.SecretAccessKey = strings.TrimSpace(string(secret))
-	return b, nil
+	o.SecretAccessKey = strings.TrimSpace(string(secret))
+	if o.SecretAccessKey == "" || len(secret) > secretMax {
+		return nil, usageError{fmt.Errorf("--s3-secret-file %s: it is empty, or has more than %d bytes; name a file that holds the secret and nothing else", f.SecretFile, secretMax)}
+	}
+	return o, nil
 }
 
 // Run creates the warehouse.
@@ -139,7 +128,7 @@ func (c *warehouseCreateCommand) Run(world surroundings) error {
 	if err != nil {
 		return err
 	}
-	s3, err := c.S3.body(world.stdin)
+	s3, err := c.S3.options(world.stdin)
 	if err != nil {
 		return err
 	}
@@ -148,7 +137,7 @@ func (c *warehouseCreateCommand) Run(world surroundings) error {
 		Location         string            `json:"location,omitempty"`
 		AllowedLocations []string          `json:"allowed-locations,omitempty"`
 		Properties       map[string]string `json:"properties,omitempty"`
-		S3               *s3Body           `json:"s3,omitempty"`
+		S3               *blob.S3Options   `json:"s3,omitempty"`
 	}{c.Name, c.Location, c.Allow, properties, s3}
 	var w warehouse
 	raw, err := c.do(context.Background(), "POST", "/management/v1/warehouses", body, &w)
@@ -276,15 +265,15 @@ looks first whether it finds the warehouse in this way.`
 
 // Run changes the options.
 func (c *warehouseSetS3Command) Run(world surroundings) error {
-	body, err := c.S3.body(world.stdin)
+	options, err := c.S3.options(world.stdin)
 	if err != nil {
 		return err
 	}
-	if body == nil {
-		body = &s3Body{}
+	if options == nil {
+		options = &blob.S3Options{}
 	}
 	var w warehouse
-	if _, err := c.do(context.Background(), "POST", "/management/v1/warehouses/"+queryEscape(c.Name)+"/s3", body, &w); err != nil {
+	if _, err := c.do(context.Background(), "POST", "/management/v1/warehouses/"+queryEscape(c.Name)+"/s3", options, &w); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(world.stdout, "warehouse %s is reached in the new way\n", w.Name)

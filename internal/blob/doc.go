@@ -15,7 +15,7 @@
 //   - a file that Create has reported as made is complete, durable and was never
 //     visible under its name with other bytes;
 //   - a file never changes: Create does not replace;
-//   - every failure leaves no file behind.
+//   - a failure leaves no file behind, except that after [ErrUncertain] there may be a whole one.
 //
 // Caveats. Locations are compared by their bytes: on a file system that folds
 // case, or that has two names for one directory (bind mounts, Windows short
@@ -23,5 +23,5 @@
 // in the path of the root itself are resolved once, see [Scope.Canonical].
 //
 // The package holds no implementation; package local keeps files on a local or
-// mounted file system.
+// mounted file system, package s3 in buckets. [ByScheme] chooses between them.
 package blob

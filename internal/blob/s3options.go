@@ -12,8 +12,8 @@ import (
 // that sets any of them takes none from the configuration of the server, so that no
 // credentials go to an endpoint that they were not meant for.
 //
-// Its JSON form has the secret, because the catalog must keep it; whoever answers a
-// client leaves the whole of it out. Printed or logged, it does not show the secret.
+// Its JSON form has the secret, because the catalog must keep it; whoever answers a client
+// shows that of [Root.Public]. Printed or logged, it does not show the secret.
 type S3Options struct {
 	// Endpoint is the URL of a server other than that of AWS, as http://127.0.0.1:9000. Empty: AWS.
 	Endpoint string `json:"endpoint,omitempty"`

@@ -1,5 +1,5 @@
-// Package catalog holds the rules of an Iceberg catalog: warehouses, namespaces
-// and tables, and what may happen to them.
+// Package catalog holds the rules of an Iceberg catalog: warehouses, namespaces,
+// tables and views, and what may happen to them.
 //
 // Each operation is a value of its own, in a file of its own: a request, a
 // result, a Plan and a Decide. Operations see no lock, no SQL and no file system;
@@ -20,7 +20,7 @@
 //
 // # Locations
 //
-// A location that the server chooses ends in a fresh uuid under an area that its
-// namespace reserved, and needs no check. A location that a client chooses is
-// claimed in the location index. The two cannot meet: see location.go.
+// Every location is claimed in the location index. One that a client chooses is
+// compared with all others. One that the server chooses ends in a fresh uuid under an
+// area that its namespace reserved, and meets no other anyway: see location.go.
 package catalog

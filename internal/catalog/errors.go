@@ -15,19 +15,19 @@ var (
 	ErrNoSuchNamespace = errors.New("no such namespace")
 	ErrNoSuchTable     = errors.New("no such table")
 	ErrNoSuchView      = errors.New("no such view")
-	// ErrMissingFile: a metadata file that a pointer names is not there.
+	// ErrMissingFile: a metadata file that a pointer or a request names is not there, or is going.
 	ErrMissingFile   = errors.New("missing file")
 	ErrAlreadyExists = errors.New("already exists")
 	ErrNotEmpty      = errors.New("not empty")
 	// ErrInvalid: the request can never succeed as it is.
 	ErrInvalid = errors.New("invalid argument")
-	// ErrUnprocessable: the parts of the request contradict each other.
+	// ErrUnprocessable: the parts of the request contradict each other, or what is there.
 	ErrUnprocessable = errors.New("unprocessable")
 	// ErrRequirement: a requirement of a commit does not hold.
 	ErrRequirement = errors.New("requirement failed")
 	// ErrStale: the commit was made against an older state than the current one.
 	ErrStale = errors.New("stale commit")
-	// ErrDamaged: a metadata file is there but is not table metadata.
+	// ErrDamaged: a metadata file is there, and cannot be used as that of a table or view.
 	ErrDamaged = errors.New("damaged metadata")
 	// ErrWarehouseUnavailable: the files of a warehouse are not where they should be.
 	ErrWarehouseUnavailable = errors.New("warehouse unavailable")

@@ -14,7 +14,8 @@ import (
 	"github.com/landfast/landfast/internal/store"
 )
 
-// No live table's location is equal to, above or below another's. This is why:
+// No live table's location is equal to, above or below another's. A view is as good as
+// a table here. This is why:
 //
 //  1. Every location that the server chooses is <area>/<name>-<uuid>, where the
 //     uuid is the id of the table's pointer, fresh for each table, and the area

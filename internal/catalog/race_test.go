@@ -120,33 +120,27 @@ func TestGiveUpWithoutUUID(t *testing.T) {
 	}
 }
 
-// A table of a warehouse whose locations may overlap outlives the purge of one that was registered from
-// its file in another warehouse with the same root; or there cannot be two such warehouses.
+// A warehouse that lets locations overlap and one that does not have no place in common: what
+// a purge in the one deletes, a table of the other could name.
 func TestPurgeBesideOverlapping(t *testing.T) {
 	s := newPlainStack(t)
-	err := s.do(&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
-		ID: "id", Name: "lax", Root: mainRoot, Properties: map[string]string{catalog.PropertyAllowOverlap: "true"},
-	}})
-	if errors.Is(err, catalog.ErrInvalid) {
-		return
+	lax := map[string]string{catalog.PropertyAllowOverlap: "true"}
+	root := func(path string) blob.Root { return blob.Root{URI: "file:///w" + path, Dir: "/w" + path} }
+	create := func(name string, properties map[string]string, root blob.Root, allowed ...blob.Root) *catalog.CreateWarehouse {
+		return &catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+			ID: name + "-id", Name: name, Root: root, Allowed: allowed, Properties: properties,
+		}}
 	}
-	if err != nil {
-		t.Fatal(err)
+	for _, op := range []*catalog.CreateWarehouse{
+		create("same", lax, mainRoot), create("below", lax, root("/main/sub")), create("above", lax, root("")),
+		create("allowed", lax, root("/lax"), root("/main/sub")),
+	} {
+		s.refused(op, catalog.ErrInvalid, "of warehouse main, which differs in "+catalog.PropertyAllowOverlap)
 	}
-	s.must(&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "lax", Levels: []string{"ns"}}})
-	table := createTable("ns.t")
-	table.Request.Warehouse = "lax"
-	s.must(table)
-	if err := s.do(register("ns.t", table.Result.MetadataLocation)); err == nil {
-		drop := dropTable("ns.t", true)
-		s.must(drop)
-		if err := reclaim(t.Context(), s.runner, s.files, "main", drop.Result.DyingID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	load := loadTable("ns.t")
-	load.Request.Warehouse = "lax"
-	s.must(load)
+	s.must(create("lax", lax, root("/lax")))
+	s.refused(create("strict", nil, root("/strict"), root("/lax")), catalog.ErrInvalid, "of warehouse lax")
+	s.must(create("strict", nil, root("/main/strict"))) // as main is
+	s.must(create("laxer", lax, root("/lax/sub")))
 }
 
 // slowFiles are as far away as those in a bucket.

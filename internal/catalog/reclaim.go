@@ -17,7 +17,7 @@ import (
 // A file is deleted only after a durable batch has named it as dying, in one of
 // two ways. The drop that purges a table leaves a list with the table's metadata
 // file, and all that is reachable from it in the table's places; until the list ends,
-// the places are taken. Single metadata files, of a table that lives or of a decision
+// the table's locations are taken. Single metadata files, of a table that lives or of a decision
 // that lost, are marked each by itself, and whoever would make a pointer name a
 // marked file is refused. Package reclaim deletes what the lists name.
 //
@@ -28,7 +28,6 @@ import (
 // dyingRecord is the value of a list of dying files.
 type dyingRecord struct {
 	Metadata string   `json:"metadata,omitempty"`
-	Kind     Kind     `json:"kind,omitempty"`
 	Places   []string `json:"places,omitempty"`
 	Claims   []string `json:"claims,omitempty"` // of the table that was dropped; they end with the list
 	// Registered is that of the table that was dropped.
@@ -45,7 +44,6 @@ type Dying struct {
 	// Metadata is the metadata file of a purged table. What is reachable from it goes,
 	// and last the file itself. Empty: only Files go.
 	Metadata string `json:"metadata,omitempty"`
-	Kind     Kind   `json:"kind,omitempty"` // of Metadata
 	// Places are normalised locations: what is reachable goes only if it lies there.
 	Places []string `json:"places,omitempty"`
 	// Registered says that older metadata files may be named by another table: one of
@@ -92,7 +90,7 @@ func (op *FindDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result.Scope = w.Value.Scope()
 	add := func(id string, d dyingRecord) {
 		op.Result.Lists = append(op.Result.Lists, Dying{
-			ID: id, Metadata: d.Metadata, Kind: d.Kind, Places: d.Places, Registered: d.Registered, Files: d.Files, AtMillis: d.AtMillis, Grace: d.Grace,
+			ID: id, Metadata: d.Metadata, Places: d.Places, Registered: d.Registered, Files: d.Files, AtMillis: d.AtMillis, Grace: d.Grace,
 		})
 	}
 	if op.Request.ID != "" {
@@ -114,9 +112,8 @@ func (op *FindDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 	return err
 }
 
-// EndDying forgets lists of dying files: all of them are gone. Where a table was
-// purged it writes the guard of the location index, so that who registers a file
-// learns of it.
+// EndDying forgets lists of dying files: all of them are gone. It writes the guard of
+// the location index, so that who is about to register one of them learns of it.
 type EndDying struct {
 	Request EndDyingRequest `json:"request"`
 	Result  struct{}        `json:"result"`

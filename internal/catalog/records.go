@@ -47,7 +47,7 @@ type namespaceRecord struct {
 	CreatedAtMillis int64  `json:"created-at-ms"`
 }
 
-// nameRecord is the value of a table name's record. Its incarnation is the pointer's id.
+// nameRecord is the value of the record of a table's or view's name. Its incarnation is the pointer's id.
 type nameRecord struct {
 	Kind Kind `json:"kind"`
 }

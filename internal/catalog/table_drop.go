@@ -62,7 +62,7 @@ func (op *DropTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	tx.Delete(p.Key)
 	tx.RequireLive(w.Key, w.ID)
 	tx.Create(key.ForDying(w.Value.Name, p.ID), p.ID, encode(dyingRecord{
-		Metadata: p.Value.MetadataLocation, Kind: p.Value.Kind, Places: places,
+		Metadata: p.Value.MetadataLocation, Places: places,
 		Claims: p.Value.claims(), Registered: p.Value.Registered, AtMillis: tx.Now().UnixMilli(),
 	}))
 	op.Result.DyingID = p.ID

@@ -127,10 +127,12 @@ func TestTransactionIsAtomicAtEveryRead(t *testing.T) {
 			}
 			looks := 0
 			readers.Go(func() {
-				for {
+				for !s.Failed() {
 					select {
 					case <-stop:
-						return
+						if looks > 0 { // if not before, then now that all is quiet
+							return
+						}
 					default:
 					}
 					first, other, again := s.property("ns.a", "k"), s.property("ns.b", "k"), s.property("ns.a", "k")

@@ -22,8 +22,7 @@ var errUnusable = errors.New("reclaim: unusable")
 // read returns the bytes of a file. Errors: blob.ErrNotFound, errUnusable; every other is a fault of the store.
 func (r *Reclaimer) read(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error) {
 	data, err := r.opt.Files.Read(ctx, scope, location, limit)
-	var notOurs *blob.LocationError
-	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) || errors.Is(err, blob.ErrTooLarge) {
+	if isForeign(err) || errors.Is(err, blob.ErrTooLarge) {
 		return nil, fmt.Errorf("%w: %w", errUnusable, err)
 	}
 	return data, err
@@ -31,15 +30,6 @@ func (r *Reclaimer) read(ctx context.Context, scope blob.Scope, location string,
 
 // readTable reads the metadata of a table. Errors are those of read.
 func (r *Reclaimer) readTable(ctx context.Context, scope blob.Scope, location string) (*tablemeta.Metadata, error) {
-	return readMetadata(ctx, r, scope, location, tablemeta.Parse)
-}
-
-// readView reads the metadata of a view. Errors are those of read.
-func (r *Reclaimer) readView(ctx context.Context, scope blob.Scope, location string) (*tablemeta.View, error) {
-	return readMetadata(ctx, r, scope, location, tablemeta.ParseView)
-}
-
-func readMetadata[M any](ctx context.Context, r *Reclaimer, scope blob.Scope, location string, parse func([]byte) (*M, error)) (*M, error) {
 	data, err := r.read(ctx, scope, location, metadataBytesMax)
 	if err != nil {
 		return nil, err
@@ -48,7 +38,7 @@ func readMetadata[M any](ctx context.Context, r *Reclaimer, scope blob.Scope, lo
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUnusable, location, err)
 	}
-	m, err := parse(doc)
+	m, err := tablemeta.Parse(doc)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUnusable, location, err)
 	}
@@ -90,4 +80,11 @@ func faultOnly(err error) error {
 		return nil
 	}
 	return err
+}
+
+// isForeign tells whether a store will never touch what has the location: it is outside of the
+// warehouse's roots, or no regular file.
+func isForeign(err error) bool {
+	var refused *blob.LocationError
+	return errors.As(err, &refused) || errors.Is(err, blob.ErrNotRegular)
 }

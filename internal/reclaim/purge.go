@@ -27,11 +27,6 @@ const (
 	manifestBytesMax = 256 << 20
 	// locationMax is more than any store can open.
 	locationMax = 4096
-	// seenMax bounds the locations that are remembered in order not to do things twice. Beyond it,
-	// some are done twice.
-	seenMax = 100_000
-	// faultsMax is how many files the store may fail to delete before a list is given up for this round.
-	faultsMax = 100
 )
 
 // purge deletes the files of one list.
@@ -73,12 +68,7 @@ func (p *purge) run(ctx context.Context) error {
 	if err := p.deleteAll(ctx, anywhere, slices.Values(p.list.Files)); err != nil || p.list.Metadata == "" {
 		return err
 	}
-	var err error
-	if p.list.Kind == catalog.KindView {
-		err = p.view(ctx)
-	} else {
-		err = p.table(ctx)
-	}
+	err := p.table(ctx)
 	switch {
 	case errors.Is(err, blob.ErrNotFound): // it went last, in an earlier attempt
 		return nil
@@ -89,7 +79,8 @@ func (p *purge) run(ctx context.Context) error {
 	return err
 }
 
-// table deletes what the metadata of a table reaches: what is named before what names it.
+// table deletes what the metadata of a table reaches: what is named before what names it. The
+// metadata file that the list names goes last.
 func (p *purge) table(ctx context.Context) error {
 	m, err := p.r.readTable(ctx, p.scope, p.list.Metadata)
 	if err != nil {
@@ -99,22 +90,7 @@ func (p *purge) table(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if gcEnabled(m.Property) {
-		if err := p.deleting(ctx, inPlaces, func(ctx context.Context, remove func(string)) error {
-			return p.manifests(ctx, m, func(location string) error { return p.files(ctx, location, remove) })
-		}); err != nil {
-			return err
-		}
-	}
-	if err := p.deleting(ctx, inPlaces, func(ctx context.Context, remove func(string)) error {
-		return p.manifests(ctx, m, func(location string) error { remove(location); return nil })
-	}); err != nil {
-		return err
-	}
-	if err := p.deleteAll(ctx, inPlaces, m.ManifestLists()); err != nil {
-		return err
-	}
-	if err := p.deleteAll(ctx, inPlaces, m.StatisticsFiles()); err != nil {
+	if err := p.snapshots(ctx, m); err != nil {
 		return err
 	}
 	orphans, err := p.orphans(ctx, m, generations)
@@ -137,17 +113,37 @@ func (p *purge) table(ctx context.Context) error {
 	return p.deleteAll(ctx, inPlaces, slices.Values([]string{p.list.Metadata}))
 }
 
+// snapshots deletes what the snapshots of a table name.
+func (p *purge) snapshots(ctx context.Context, m *tablemeta.Metadata) error {
+	if gcEnabled(m) {
+		if err := p.deleting(ctx, inPlaces, func(ctx context.Context, remove func(string)) error {
+			return p.manifests(ctx, m, func(location string) error { return p.files(ctx, location, remove) })
+		}); err != nil {
+			return err
+		}
+	}
+	if err := p.deleting(ctx, inPlaces, func(ctx context.Context, remove func(string)) error {
+		return p.manifests(ctx, m, func(location string) error { remove(location); return nil })
+	}); err != nil {
+		return err
+	}
+	if err := p.deleteAll(ctx, inPlaces, m.ManifestLists()); err != nil {
+		return err
+	}
+	return p.deleteAll(ctx, inPlaces, m.StatisticsFiles())
+}
+
 // orphans finds, beside the metadata file, what decisions of the table that lost have left there:
-// once the table is gone no sweep looks for it. They are known as a sweep knows them; what may have been
-// registered elsewhere stays.
-func (p *purge) orphans(ctx context.Context, m *tablemeta.Metadata, history [][]string) (found []string, err error) {
+// once the table is gone no sweep looks for them. They are known by their name and by the uuid and the location in
+// them. Of a table that was registered they stay, for another may have been registered from them.
+func (p *purge) orphans(ctx context.Context, m *tablemeta.Metadata, generations [][]string) (found []string, err error) {
 	dir := parent(p.list.Metadata)
 	inDir, err := p.scope.Canonical(dir)
 	if err != nil || p.list.Registered || m.UUID() == "" {
 		return nil, nil
 	}
 	known := map[string]bool{} // they go by themselves, in their order
-	for _, f := range append(slices.Concat(history...), p.list.Metadata) {
+	for _, f := range append(slices.Concat(generations...), p.list.Metadata) {
 		if canonical, err := p.scope.Canonical(f); err == nil {
 			known[canonical] = true
 		}
@@ -174,26 +170,16 @@ func (p *purge) orphans(ctx context.Context, m *tablemeta.Metadata, history [][]
 		}
 		return nil
 	})
-	var notOurs *blob.LocationError
-	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+	if isForeign(err) {
 		return nil, nil
 	}
 	return found, err
 }
 
-// view deletes the metadata file of a view, which names no others.
-func (p *purge) view(ctx context.Context) error {
-	v, err := p.r.readView(ctx, p.scope, p.list.Metadata)
-	if err != nil || !gcEnabled(v.Property) {
-		return err
-	}
-	return p.deleteAll(ctx, inPlaces, slices.Values([]string{p.list.Metadata}))
-}
-
 // gcEnabled tells whether files may be deleted that other tables may share, as the
 // reference reads the property.
-func gcEnabled(property func(string) (string, bool)) bool {
-	value, ok := property("gc.enabled")
+func gcEnabled(m *tablemeta.Metadata) bool {
+	value, ok := m.Property("gc.enabled")
 	return !ok || strings.EqualFold(value, "true")
 }
 
@@ -272,146 +258,4 @@ func (p *purge) leave(ctx context.Context, location string, err error) {
 		p.r.opt.Log.LogAttrs(ctx, slog.LevelWarn, "a file of a purged table cannot be read: it stays, and so does what only it names",
 			slog.String("list", p.list.ID), slog.String("file", location), slog.Any("err", err))
 	}
-}
-
-// A guard says which files of a list go. Its errors are faults of the store.
-type guard func(ctx context.Context, p *purge, location string) (bool, error)
-
-// anywhere lets every file go: the batch named it itself.
-func anywhere(context.Context, *purge, string) (bool, error) { return true, nil }
-
-// inPlaces lets go what lies in the table's places.
-func inPlaces(_ context.Context, p *purge, location string) (bool, error) {
-	canonical, err := p.scope.CanonicalFile(location)
-	own := func(place string) bool { return blob.Within(canonical, place) }
-	return err == nil && slices.ContainsFunc(p.list.Places, own), nil
-}
-
-// ofPlaces lets go the metadata files in the table's places that are of a table in them: others may
-// have been registered since.
-func ofPlaces(ctx context.Context, p *purge, location string) (bool, error) {
-	if in, _ := inPlaces(ctx, p, location); !in {
-		return false, nil
-	}
-	m, err := p.r.readTable(ctx, p.scope, location)
-	if err != nil {
-		return false, faultOnly(err)
-	}
-	return inPlaces(ctx, p, m.Location())
-}
-
-// deleteAll deletes files, several at a time.
-func (p *purge) deleteAll(ctx context.Context, allowed guard, files iter.Seq[string]) error {
-	return p.deleting(ctx, allowed, func(ctx context.Context, remove func(string)) error {
-		for f := range files {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			remove(f)
-		}
-		return nil
-	})
-}
-
-// deleting deletes the files that produce hands to remove, several at a time, and returns
-// when they are gone. It goes on past what the store fails to delete, but not for
-// ever, and returns the first such error. remove blocks while too many are on their way.
-func (p *purge) deleting(ctx context.Context, allowed guard, produce func(ctx context.Context, remove func(string)) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		g    errgroup.Group
-		seen seen
-	)
-	g.SetLimit(deletesMax)
-	err := produce(ctx, func(location string) {
-		if !seen.add(location) {
-			return
-		}
-		g.Go(func() error {
-			if p.delete(ctx, allowed, location) {
-				cancel()
-			}
-			return nil
-		})
-	})
-	_ = g.Wait() // faults are counted in p
-	if p.fault != nil {
-		return p.fault
-	}
-	return err
-}
-
-// delete deletes a file if it may go, and tells whether the store has failed too often.
-func (p *purge) delete(ctx context.Context, allowed guard, location string) (giveUp bool) {
-	goes, err := allowed(ctx, p, location)
-	if err == nil && (!goes || p.isUnread(location)) {
-		p.keep(location)
-		return false
-	}
-	if err == nil {
-		err = p.deleteNow(ctx, location)
-	}
-	var notOurs *blob.LocationError
-	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
-		p.keep(location)
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil {
-		p.deleted++
-		return false
-	}
-	p.fault = cmp.Or(p.fault, err)
-	p.faults++
-	return p.faults >= faultsMax
-}
-
-// deleteNow deletes a file once fewer than deletesMax others are being deleted.
-func (p *purge) deleteNow(ctx context.Context, location string) error {
-	select {
-	case p.r.deleting <- struct{}{}:
-		defer func() { <-p.r.deleting }()
-	case <-ctx.Done():
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return p.r.opt.Files.Delete(ctx, p.scope, location)
-}
-
-func (p *purge) isUnread(location string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.unread[location]
-}
-
-// keep counts a file that stays.
-func (p *purge) keep(location string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept++
-	p.example = cmp.Or(p.example, location)
-}
-
-// seen remembers locations, up to a bound. The zero value is empty; it is safe for
-// concurrent use.
-type seen struct {
-	mu        sync.Mutex
-	locations map[string]bool
-}
-
-// add tells whether a location is new, as far as is remembered.
-func (s *seen) add(location string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.locations[location] {
-		return false
-	}
-	if s.locations == nil || len(s.locations) >= seenMax {
-		s.locations = map[string]bool{}
-	}
-	s.locations[location] = true
-	return true
 }

@@ -1,6 +1,7 @@
 package reclaim_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -448,7 +449,7 @@ func TestRegistered(t *testing.T) {
 			}
 			s.files.Replace(oldest, []byte(strings.ReplaceAll(string(data), "/w/main/t", "/w/main/t2")))
 			s.files.Replace(damaged, []byte("{"))
-			s.plant(catalog.Dying{ID: "t", Metadata: current, Kind: catalog.KindTable, Places: []string{"file:///w/main/t"}, Registered: registered})
+			s.plant(catalog.Dying{ID: "t", Metadata: current, Places: []string{"file:///w/main/t"}, Registered: registered})
 			s.round()
 			if registered {
 				s.left(oldest, damaged)
@@ -462,25 +463,24 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestView: a view's metadata names no files but itself.
-func TestView(t *testing.T) {
-	for property, kept := range map[string]bool{"": false, `"gc.enabled":"false"`: true} {
-		run(t, func(s *stack) {
-			own, other := "file:///w/main/v/metadata/v.json", "file:///w/main/v/metadata/u.json"
-			s.put(other)
-			s.write(own, []byte(fmt.Sprintf(`{"view-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","format-version":1,"location":"file:///w/main/v","properties":{%s},
-				"current-version-id":1,"versions":[{"version-id":1,"timestamp-ms":1,"schema-id":0,"summary":{},"default-namespace":["ns"],"representations":[]}],
-				"version-log":[{"timestamp-ms":1,"version-id":1}],"schemas":[{"type":"struct","schema-id":0,"fields":[]}]}`, property)))
-			s.plant(catalog.Dying{ID: "view", Metadata: own, Kind: catalog.KindView, Places: []string{"file:///w/main/v"}})
-			s.round()
-			if kept {
-				s.left(own, other)
-			} else {
-				s.left(other)
-			}
-			if len(s.lists()) != 0 {
-				t.Error("the list is left")
-			}
-		})
-	}
+// TestPurgeSparesWhatAForkShares: a copy of a table's metadata that says another location is a table of its own, which
+// shares the manifests of the first. Its purge spares them, though the two write their metadata to one directory.
+func TestPurgeSparesWhatAForkShares(t *testing.T) {
+	run(t, func(s *stack) {
+		s.create("t", map[string]string{"write.metadata.path": "file:///w/main/shared"})
+		s.put("file:///w/main/t/data/1.parquet")
+		s.snapshots("t", map[string][]string{"file:///w/main/shared/snap-1.avro": {"file:///w/main/shared/m1.avro"}},
+			map[string][]string{"file:///w/main/shared/m1.avro": {"file:///w/main/t/data/1.parquet"}})
+		current := s.commit("t", setProperty("k", "v"))
+		data, err := s.files.Read(t.Context(), scope, current, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const fork = "file:///w/main/shared/00000-fork.metadata.json"
+		s.write(fork, bytes.Replace(data, []byte(`"file:///w/main/t"`), []byte(`"file:///w/main/fork"`), 1))
+		before := s.files.Locations()
+		s.must(&catalog.RegisterTable{Request: catalog.RegisterTableRequest{Warehouse: "main", Table: ident("fork"), MetadataLocation: fork}})
+		s.purge("fork")
+		s.left(before...) // its own file, too: it lies in no place of the fork
+	})
 }

@@ -133,8 +133,7 @@ func (s *sweep) table(ctx context.Context, t catalog.TablePointer) error {
 		return err
 	}
 	found, err := s.list(ctx, parent(t.MetadataLocation), h)
-	var notOurs *blob.LocationError
-	if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+	if isForeign(err) {
 		return errSkipped
 	}
 	if err != nil {
@@ -215,8 +214,7 @@ func (s *sweep) list(ctx context.Context, dir string, h history) (found []string
 func (s *sweep) leftover(ctx context.Context, location string) error {
 	if !s.dryRun {
 		err := s.r.opt.Files.Delete(ctx, s.scope, location)
-		var notOurs *blob.LocationError
-		if errors.As(err, &notOurs) || errors.Is(err, blob.ErrNotRegular) {
+		if isForeign(err) {
 			return nil
 		}
 		if err != nil {

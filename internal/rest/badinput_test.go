@@ -22,7 +22,7 @@ import (
 )
 
 // badInputMin is how many bad requests there are at least: fewer means that some were lost.
-const badInputMin = 300
+const badInputMin = 1400
 
 // TestBadInput sends the requests of testdata/badinput, all of which are bad, to a
 // running server. Each is refused with the status, type and message that its file

@@ -152,12 +152,18 @@ type createWarehouseBody struct {
 	S3               s3Body     `json:"s3"`
 }
 
+func (b *createWarehouseBody) missing() []string {
+	return absent(b.Name == nil, "name")
+}
+
 // createWarehouseMembers are all that the body may have.
 var createWarehouseMembers = []string{"name", "location", "allowed-locations", "properties", "s3"}
 
 // s3Body says how the bucket of a warehouse is reached. Its members are those of
 // blob.S3Options; others are refused.
 type s3Body blob.S3Options
+
+var s3Members = []string{"endpoint", "region", "path-style", "access-key-id", "secret-access-key", "ca-file"}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *s3Body) UnmarshalJSON(data []byte) error {
@@ -176,6 +182,8 @@ func (b *s3Body) UnmarshalJSON(data []byte) error {
 	return rawjson.Unmarshal(data, (*blob.S3Options)(b))
 }
 
+func (b s3Body) options() blob.S3Options { return blob.S3Options(b) }
+
 // setS3Body is s3Body as a whole body.
 type setS3Body s3Body
 
@@ -183,14 +191,6 @@ type setS3Body s3Body
 func (b *setS3Body) UnmarshalJSON(data []byte) error { return (*s3Body)(b).UnmarshalJSON(data) }
 
 func (b *setS3Body) missing() []string { return nil }
-
-func (b s3Body) options() blob.S3Options { return blob.S3Options(b) }
-
-var s3Members = []string{"endpoint", "region", "path-style", "access-key-id", "secret-access-key", "ca-file"}
-
-func (b *createWarehouseBody) missing() []string {
-	return absent(b.Name == nil, "name")
-}
 
 // absent is the list of one name, or of none.
 func absent(is bool, name string) []string {

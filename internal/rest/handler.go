@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -71,7 +72,7 @@ type Reclaimer interface {
 type Handler struct {
 	opt       Options
 	router    *router
-	endpoints []string
+	endpoints []string      // what /v1/config advertises
 	newID     func() string // of requests and warehouses
 	bodies    budget
 }
@@ -104,10 +105,6 @@ func New(opt Options) *Handler {
 	h.bodies.give(budgetBodies * opt.MaxBodyBytes)
 	return h
 }
-
-// Endpoints is what /v1/config advertises: every route of the catalog, and
-// nothing else. The caller must not change it.
-func (h *Handler) Endpoints() []string { return h.endpoints }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -246,6 +243,14 @@ func (c *call) mustExist() error {
 	return c.do(&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: c.path.warehouse}})
 }
 
+// exists answers whether what the path names exists.
+func (c *call) exists() error {
+	if err := c.mustExist(); err != nil {
+		return err
+	}
+	return c.done()
+}
+
 // afterExistence is the refusal of a well-formed request for a fault that this
 // package found, unless what the path names does not exist: that comes first.
 func (c *call) afterExistence(fault error) error {
@@ -265,4 +270,19 @@ func (c *call) parameter(name string) (value string, given bool, err error) {
 		return "", false, nil
 	}
 	return values[0], true, nil
+}
+
+// flag is a query parameter that is true or false; absent, it is false.
+func (c *call) flag(name string) (bool, error) {
+	value, given, err := c.parameter(name)
+	if err != nil || !given {
+		return false, err
+	}
+	switch { // PyIceberg sends True and False
+	case strings.EqualFold(value, "true"):
+		return true, nil
+	case strings.EqualFold(value, "false"):
+		return false, nil
+	}
+	return false, refuse(catalog.ErrInvalid, "Invalid %s %q: it must be true or false", name, value)
 }

@@ -74,13 +74,6 @@ func (c *call) loadNamespace() error {
 	return c.ok(showNamespace(get.Result))
 }
 
-func (c *call) namespaceExists() error {
-	if err := c.mustExist(); err != nil {
-		return err
-	}
-	return c.done()
-}
-
 func (c *call) dropNamespace() error {
 	drop := &catalog.DropNamespace{Request: catalog.DropNamespaceRequest{Warehouse: c.path.warehouse, Levels: c.path.namespace}}
 	if err := c.mutate(drop); err != nil {

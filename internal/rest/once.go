@@ -33,7 +33,7 @@ func (c *call) mutate(op catalog.Mutation) error {
 // scope is the warehouse within which an idempotency key means something; that of
 // the management API is its own.
 func (c *call) scope() string {
-	if strings.HasPrefix(c.r.Pattern, "POST "+managementPath) || strings.HasPrefix(c.r.Pattern, "DELETE "+managementPath) {
+	if _, template, _ := strings.Cut(c.r.Pattern, " "); strings.HasPrefix(template, managementPath) {
 		return ""
 	}
 	return c.path.warehouse

@@ -3,9 +3,9 @@ package rest
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
+	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
 )
 
@@ -43,6 +43,9 @@ func (c *call) sweepWarehouse() error {
 		defer cancel()
 	}
 	report, err := c.h.opt.Reclaimer.Sweep(ctx, c.path.warehouse, dryRun)
+	if errors.Is(err, blob.ErrMarkMissing) {
+		return refuse(catalog.ErrWarehouseUnavailable, "Warehouse %s is not available: %v", c.path.warehouse, err)
+	}
 	late := errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil
 	if err != nil && !late {
 		return err
@@ -51,19 +54,4 @@ func (c *call) sweepWarehouse() error {
 		Complete: !late, DryRun: dryRun, Tables: report.Tables, Skipped: report.Skipped,
 		Orphans: report.Orphans, Leftovers: report.Leftovers, Files: report.Files,
 	})
-}
-
-// flag is a query parameter that is true or false; absent, it is false.
-func (c *call) flag(name string) (bool, error) {
-	value, given, err := c.parameter(name)
-	if err != nil || !given {
-		return false, err
-	}
-	switch { // PyIceberg sends True and False
-	case strings.EqualFold(value, "true"):
-		return true, nil
-	case strings.EqualFold(value, "false"):
-		return false, nil
-	}
-	return false, refuse(catalog.ErrInvalid, "Invalid %s %q: it must be true or false", name, value)
 }

@@ -102,13 +102,6 @@ func (c *call) loadTable() error {
 	return c.loadedTable(load.Result.TableState)
 }
 
-func (c *call) tableExists() error {
-	if err := c.mustExist(); err != nil {
-		return err
-	}
-	return c.done()
-}
-
 func (c *call) commitTable() error {
 	var body commitTableBody
 	if err := c.decode(&body); err != nil {

@@ -50,13 +50,6 @@ func (c *call) loadView() error {
 	return c.view(load.Result)
 }
 
-func (c *call) viewExists() error {
-	if err := c.mustExist(); err != nil {
-		return err
-	}
-	return c.done()
-}
-
 func (c *call) replaceView() error {
 	var body replaceViewBody
 	if err := c.decode(&body); err != nil {

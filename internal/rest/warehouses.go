@@ -134,6 +134,9 @@ func (c *call) setWarehouseS3() error {
 	next, ok := get.Result.WithS3(options)
 	if ok && onS3(next.Root.URI) {
 		if err := c.h.opt.Roots.CheckMark(c.ctx, next.Root, next.ID); err != nil {
+			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				return err
+			}
 			return refuse(catalog.ErrUnprocessable, "Warehouse %s cannot be reached so: %v", next.Name, err)
 		}
 	}

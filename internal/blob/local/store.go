@@ -158,7 +158,10 @@ func (s *Store) Delete(ctx context.Context, scope blob.Scope, location string) e
 	if err = named(err, location); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return fmt.Errorf("delete %s: %w", location, err)
 	}
-	return s.deleteChecksum(t)
+	if err := s.deleteChecksum(t); err != nil {
+		return fmt.Errorf("delete the checksums of %s: %w", location, err)
+	}
+	return nil
 }
 
 // deleteChecksum removes the file of checksums that Java's clients, by way of Hadoop,
@@ -168,7 +171,10 @@ func (s *Store) deleteChecksum(t target) error {
 	if info, err := t.in.Lstat(beside); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	return s.sys.remove(t.in, beside)
+	if err := s.sys.remove(t.in, beside); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // somebody else was faster
 }
 
 // Exists implements [blob.Store].

@@ -19,8 +19,6 @@ import (
 	"github.com/landfast/landfast/internal/blob/s3/s3test"
 )
 
-func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
-
 // newStore is a Store that gives up soon.
 func newStore(t *testing.T, options blob.S3Options, p policy) *Store {
 	s := New(options)

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -99,7 +100,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	forward := func(to http.ResponseWriter) {
 		again := r.Clone(r.Context())
-		again.Body = io.NopCloser(newReader(body))
+		again.Body = io.NopCloser(bytes.NewReader(body))
 		p.behind.ServeHTTP(to, again)
 	}
 	refuse := func(status int, code string) {

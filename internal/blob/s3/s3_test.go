@@ -96,7 +96,6 @@ func TestWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := server.Options
-			options.SecretAccessKey = server.Options.SecretAccessKey
 			c.change(&options)
 			s := newStore(t, options, impatient)
 			for call, err := range attempts(t.Context(), s, blob.Scope{{URI: c.root}}, c.root+"/f") {
