@@ -53,6 +53,9 @@ func (b *commitTableBody) missing() []string {
 	return append(list, b.Identifier.missingIn("identifier", false)...)
 }
 
+// missingShownMax is how many missing members of a transaction are named.
+const missingShownMax = 10
+
 type commitTransactionBody struct {
 	Changes []commitTableBody `json:"table-changes"`
 }
@@ -60,6 +63,9 @@ type commitTransactionBody struct {
 func (b *commitTransactionBody) missing() []string {
 	list := absent(b.Changes == nil, "table-changes")
 	for i := range b.Changes {
+		if len(list) > missingShownMax {
+			return append(list, "and more")
+		}
 		change := &b.Changes[i]
 		for _, name := range append(absent(change.Identifier == nil, "identifier"), change.missing()...) {
 			list = append(list, fmt.Sprintf("table-changes[%d].%s", i, name))

@@ -39,6 +39,8 @@ var (
 	errStopping = errors.New("server is stopping")
 	// errMisdirected: the request is for a host that this server is not.
 	errMisdirected = errors.New("misdirected request")
+	// errCrossOrigin: a browser sends the request on behalf of another site.
+	errCrossOrigin = errors.New("cross-origin request")
 	// errCrowded: the bodies of other requests take the memory that this one needs.
 	errCrowded = fmt.Errorf("%w: the bodies in memory are as large as all together may be", kernel.ErrOverloaded)
 	// errPanic: a handler panicked.
@@ -116,6 +118,7 @@ var errorTable = []errorRow{
 	everywhere(errTooLarge, http.StatusRequestEntityTooLarge, "RequestTooLargeException"),
 	everywhere(errTooSlow, http.StatusRequestTimeout, "RequestTimeoutException"),
 	everywhere(errMisdirected, http.StatusMisdirectedRequest, "MisdirectedRequestException"),
+	everywhere(errCrossOrigin, http.StatusForbidden, "ForbiddenException"),
 	everywhere(errWarehouseNotEmpty, http.StatusConflict, "WarehouseNotEmptyException"),
 
 	everywhere(catalog.ErrNoSuchWarehouse, http.StatusNotFound, "NoSuchWarehouseException"),

@@ -662,3 +662,29 @@ func contains(files []string, text string) error {
 	}
 	return fmt.Errorf("%q is in none of %d files", strings.TrimSpace(text), len(files))
 }
+
+// No site but the server's own can have a browser change something, with or without a body.
+func TestCrossOrigin(t *testing.T) {
+	s := newStack(t)
+	s.seaWithTable()
+	for _, header := range []string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"} {
+		for _, request := range []string{
+			"POST " + theTable + "/unregister", "DELETE " + theTable, "POST /management/v1/warehouses/main/sweep", "POST /v1/namespaces",
+		} {
+			got := s.send(request + "\n" + header + "\n")
+			checkRefusal(t, got, 403, "ForbiddenException", "on behalf of another site")
+		}
+		s.must("GET " + theTable + "\n" + header + "\n")
+	}
+	s.must("DELETE " + theTable + "\nSec-Fetch-Site: same-origin\n")
+}
+
+// What is missing in millions of changes of a transaction is named for the first of them.
+func TestManyBrokenChanges(t *testing.T) {
+	s := newStack(t)
+	got := s.send("POST /v1/transactions/commit\n\n" + `{"table-changes":[` + strings.Repeat("{},", 10_000) + `{}]}`)
+	checkRefusal(t, got, 400, "BadRequestException", "table-changes[0].identifier")
+	if len(got.body) > 1000 {
+		t.Errorf("the answer has %d bytes", len(got.body))
+	}
+}

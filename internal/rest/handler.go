@@ -181,6 +181,9 @@ type call struct {
 	counted  int64  // bytes of the body that were taken from the budget
 }
 
+// sameOrigin lets everything pass that no browser sends, and what changes nothing.
+var sameOrigin = http.NewCrossOriginProtection()
+
 // serve routes the request and runs its handler.
 func (c *call) serve() error {
 	route, values, err := c.h.router.find(c.r.Method, rawPath(c.r.URL))
@@ -194,6 +197,10 @@ func (c *call) serve() error {
 	c.class = route.class
 	if err != nil {
 		return err
+	}
+	// Some changes have no body, and so no type of body that a browser would ask about before.
+	if err := sameOrigin.Check(c.r); err != nil {
+		return refuse(errCrossOrigin, "A browser sends this request on behalf of another site: %v; no site but the server's own may change anything here", err)
 	}
 	c.path = values
 	if c.query, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {

@@ -63,6 +63,10 @@ func (c *call) loadWarehouse() error {
 	return c.ok(showWarehouse(get.Result))
 }
 
+// allowedLocationsMax bounds the further places of a warehouse: every request that opens
+// a file looks through them.
+const allowedLocationsMax = 100
+
 // createWarehouse prepares the roots and then makes the warehouse, so that no
 // warehouse is ever seen whose root does not bear its mark. A mark for a name that
 // another request took meanwhile does no harm.
@@ -91,6 +95,9 @@ func (c *call) createWarehouse() error {
 	}
 	if body.S3.options() != (blob.S3Options{}) && !slices.ContainsFunc(append([]string{location}, body.AllowedLocations...), onS3) {
 		return refuse(catalog.ErrInvalid, "Invalid s3: no location of the warehouse begins with s3://; leave the member out, or choose a location in a bucket")
+	}
+	if n := len(body.AllowedLocations); n > allowedLocationsMax {
+		return refuse(catalog.ErrInvalid, "Invalid allowed-locations: there are %d; at most %d are allowed: name a place above several", n, allowedLocationsMax)
 	}
 	id := c.h.newID()
 	var allowed []blob.Root

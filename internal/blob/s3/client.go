@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -120,7 +121,7 @@ func newTransport(caFile string) (*http.Transport, error) {
 	bad := func(problem string) error {
 		return &blob.OptionError{Option: "ca-file", Problem: problem, Remedy: "name a PEM file of certificates that the server's user may read"}
 	}
-	pem, err := os.ReadFile(caFile)
+	pem, err := readCAFile(caFile)
 	if err != nil {
 		return nil, bad(err.Error())
 	}
@@ -133,6 +134,30 @@ func newTransport(caFile string) (*http.Transport, error) {
 	}
 	t.TLSClientConfig.RootCAs = pool
 	return t, nil
+}
+
+// caFileMax is more than any list of authorities has, in bytes.
+const caFileMax = 4 << 20
+
+// readCAFile reads a regular file of bounded size: whoever makes warehouses could name a
+// device that never ends, or a pipe that never begins.
+func readCAFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	if info.Size() > caFileMax {
+		return nil, fmt.Errorf("%s has more than %d MiB", name, caFileMax>>20)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, caFileMax))
 }
 
 // clientsMax bounds the clients that are kept: of the configuration, and of warehouses with options of their own.
@@ -148,13 +173,19 @@ type clients struct {
 // of returns the client for the settings, made at their first use. A CA file is read then, and not again.
 func (c *clients) of(ctx context.Context, s settings) (*client, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if open, ok := c.open[s]; ok {
+	open, ok := c.open[s]
+	c.mu.Unlock()
+	if ok {
 		return open, nil
 	}
-	made, err := newClient(ctx, s, c.policy)
+	made, err := newClient(ctx, s, c.policy) // reads files, so not under the mutex
 	if err != nil {
 		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if open, ok := c.open[s]; ok {
+		return open, nil // made by somebody else meanwhile; this one has no connections yet
 	}
 	if len(c.open) >= clientsMax {
 		c.forget()

@@ -91,6 +91,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"wrong region":        {here, func(o *blob.S3Options) { o.Region = "eu-central-1" }, "check region and endpoint"},
 		"no region":           {here, func(o *blob.S3Options) { o.Endpoint = "" }, "region: it is not set"},
 		"CA file is missing":  {here, func(o *blob.S3Options) { o.CAFile = "/nonexistent/ca.pem" }, "no such file"},
+		"CA file has no end":  {here, func(o *blob.S3Options) { o.CAFile = "/dev/zero" }, "no regular file"},
 		"CA file is no PEM":   {here, func(o *blob.S3Options) { o.CAFile = notPEM }, "no certificate"},
 		"https of plain http": {here, func(o *blob.S3Options) { o.Endpoint = "https" + strings.TrimPrefix(o.Endpoint, "http") }, "HTTP response to HTTPS client"},
 	} {
