@@ -322,7 +322,7 @@ func (c *warehouseSweepCommand) Run(world surroundings) error {
 	fmt.Fprintf(world.stdout, "%d tables and views looked at, %d of them could not be judged; %d orphans %s, %d leftovers of interrupted writes\n",
 		report.Tables, report.Skipped, report.Orphans, did, report.Leftovers)
 	if !report.Complete {
-		fmt.Fprintln(world.stdout, "not all were looked at in the time of one request; the server's own sweep, once a day, looks at all")
+		fmt.Fprintln(world.stdout, "not all were looked at: it took longer than a request may, or the server's log has a fault; its own sweep, once a day, looks at all")
 	}
 	return nil
 }

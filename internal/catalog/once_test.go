@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/store"
@@ -177,4 +178,25 @@ func TestOnceInFlight(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is remembered of a warehouse has no secret.
+func TestOnceForgetsSecrets(t *testing.T) {
+	s := newPlainStack(t)
+	bucket := blob.Root{URI: "s3://bucket/lake", S3: blob.S3Options{AccessKeyID: "id", SecretAccessKey: "s3cr3t"}}
+	create := func() *catalog.CreateWarehouse {
+		return &catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{ID: "lake-id", Name: "lake", Root: bucket, Allowed: []blob.Root{bucket}}}
+	}
+	first, again := once("k", create()), once("k", create())
+	s.must(first)
+	s.must(again)
+	if got := again.Inner.(*catalog.CreateWarehouse).Result; got.ID != "lake-id" || got.Root.S3.AccessKeyID != "id" {
+		t.Errorf("the second time: %+v", got)
+	}
+	record, err := s.store.Get(t.Context(), key.ForOnce("main", "k"))
+	if err != nil || !record.Exists() || strings.Contains(string(record.Value), "s3cr3t") {
+		t.Errorf("the record: %s %v", record.Value, err)
+	}
+	s.must(once("delete", &catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: "lake"}}))
+	s.must(once("delete", &catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: "lake"}}))
 }

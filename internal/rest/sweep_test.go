@@ -25,7 +25,7 @@ func (f sweeper) Sweep(ctx context.Context, warehouse string, dryRun bool) (recl
 }
 
 // TestSweep: a sweep that the time of a request does not suffice for answers with what it has
-// found, in time; one that fails is refused.
+// found, in time; so does one that fails after it gave files up, while one that fails without is refused.
 func TestSweep(t *testing.T) {
 	const timeout = 30 * time.Second
 	report := reclaim.SweepReport{Tables: 3, Skipped: 1, Orphans: 1, Leftovers: 1, Files: []string{"file:///w/a", "file:///w/b"}}
@@ -41,7 +41,8 @@ func TestSweep(t *testing.T) {
 		"dry run":     {query: "?dryRun=True", status: 200, want: `{"complete":true,"dry-run":true,` + rest},
 		"takes long":  {hangs: true, status: 200, want: `{"complete":false,"dry-run":false,` + rest},
 		"not mounted": {err: fmt.Errorf("%w: file:///w", blob.ErrMarkMissing), status: 422, want: "WarehouseUnavailableException"},
-		"broken":      {err: errors.New("broken"), status: 500, want: "InternalServerError"},
+		"broken":      {query: "?dryRun=true", err: errors.New("broken"), status: 500, want: "InternalServerError"},
+		"half done":   {err: errors.New("broken"), status: 200, want: `{"complete":false,"dry-run":false,` + rest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
