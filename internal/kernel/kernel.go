@@ -294,7 +294,7 @@ func (r *run) apply(ctx context.Context, b store.Batch) error {
 	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.k.opt.ApplyLimit)
 	defer cancel()
-	outcome, askErr := r.k.opt.Store.Outcome(ctx, b.ID)
+	outcome, askErr := r.k.opt.Store.Outcome(ctx, b)
 	switch {
 	case askErr == nil && outcome == store.Applied:
 		return nil

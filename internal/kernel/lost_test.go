@@ -82,6 +82,6 @@ type deaf struct{ store.Atomic }
 
 func (deaf) Apply(context.Context, store.Batch) error { return store.ErrOutcomeUnknown }
 
-func (deaf) Outcome(context.Context, string) (store.Outcome, error) {
+func (deaf) Outcome(context.Context, store.Batch) (store.Outcome, error) {
 	return 0, errors.New("no answer")
 }

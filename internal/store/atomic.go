@@ -33,11 +33,11 @@ type Atomic interface {
 	// that Outcome declared impossible gives a *ConflictError without conditions.
 	Apply(ctx context.Context, b Batch) error
 
-	// Outcome says whether the batch with this id was applied. The answer is
-	// final: NotApplied means that the batch never can be from now on. An error
-	// (ErrOutcomeUnknown when the store's memory no longer covers the id) means
-	// that nothing is known.
-	Outcome(ctx context.Context, batchID string) (Outcome, error)
+	// Outcome says whether a batch, given as it was given to Apply, was applied. The
+	// answer is final: NotApplied means that no batch with its id ever can be from now
+	// on. An error (ErrOutcomeUnknown when the store's memory no longer covers the id)
+	// means that nothing is known.
+	Outcome(ctx context.Context, b Batch) (Outcome, error)
 }
 
 // Outcome of a batch.

@@ -94,11 +94,11 @@ func (f *faulty) Apply(ctx context.Context, b store.Batch) error {
 	return f.Atomic.Apply(ctx, b)
 }
 
-func (f *faulty) Outcome(ctx context.Context, id string) (store.Outcome, error) {
+func (f *faulty) Outcome(ctx context.Context, b store.Batch) (store.Outcome, error) {
 	if f.outcome != nil {
-		return f.outcome(ctx, id)
+		return f.outcome(ctx, b.ID)
 	}
-	return f.Atomic.Outcome(ctx, id)
+	return f.Atomic.Outcome(ctx, b)
 }
 
 // kernel is a kernel that decides everything twice.

@@ -62,7 +62,7 @@ func TestBackupWhileWriting(t *testing.T) {
 		}
 		restored := openStore(t, dest, Options{})
 		for _, id := range before {
-			if o, err := restored.Outcome(t.Context(), id); err != nil || o != store.Applied {
+			if o, err := restored.Outcome(t.Context(), store.Batch{ID: id}); err != nil || o != store.Applied {
 				t.Errorf("round %d: outcome of %s, acknowledged before: %v, %v", round, id, o, err)
 			}
 		}

@@ -82,7 +82,7 @@ func TestKill(t *testing.T) {
 			if !s.exists(t, id) {
 				t.Errorf("round %d: acknowledged batch %s is gone", round, id)
 			}
-			if o, err := s.Outcome(t.Context(), id); err != nil || o != store.Applied {
+			if o, err := s.Outcome(t.Context(), store.Batch{ID: id}); err != nil || o != store.Applied {
 				t.Errorf("round %d: outcome of %s: %v, %v", round, id, o, err)
 			}
 		}

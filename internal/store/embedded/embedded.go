@@ -157,19 +157,19 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 
 // Outcome is that of [store.Atomic]. It is settled in turn with the batches
 // before it, and is durable when it answers.
-func (s *Store) Outcome(ctx context.Context, batchID string) (store.Outcome, error) {
-	r := newRequest(batchID, nil)
+func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, error) {
+	r := newRequest(b.ID, nil)
 	if err := s.queue.put(ctx, r); err != nil {
-		return 0, fmt.Errorf("embedded: outcome of %s: %w", batchID, err)
+		return 0, fmt.Errorf("embedded: outcome of %s: %w", b.ID, err)
 	}
 	select {
 	case answer := <-r.answer:
 		if answer.err != nil {
-			return 0, fmt.Errorf("embedded: outcome of %s: %w", batchID, answer.err)
+			return 0, fmt.Errorf("embedded: outcome of %s: %w", b.ID, answer.err)
 		}
 		return answer.outcome, nil
 	case <-ctx.Done():
-		return 0, fmt.Errorf("embedded: outcome of %s: %w", batchID, ctx.Err())
+		return 0, fmt.Errorf("embedded: outcome of %s: %w", b.ID, ctx.Err())
 	}
 }
 

@@ -95,11 +95,11 @@ func TestApplyTimeout(t *testing.T) {
 	}
 	hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if o, err := s.Outcome(hurried, b.ID); !errors.Is(err, context.DeadlineExceeded) {
+	if o, err := s.Outcome(hurried, b); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("hurried outcome: %v, %v", o, err)
 	}
 	gate.Unlock()
-	if o, err := s.Outcome(t.Context(), b.ID); o != store.Applied || err != nil {
+	if o, err := s.Outcome(t.Context(), b); o != store.Applied || err != nil {
 		t.Errorf("outcome: %v, %v", o, err)
 	}
 	if !s.exists(t, "a") {
@@ -224,7 +224,7 @@ func TestClose(t *testing.T) {
 	wg.Wait()
 	_, getErr := s.Get(t.Context(), pointer("a"))
 	_, listErr := s.List(t.Context(), key.DyingIn("w"), "", 1)
-	_, outcomeErr := s.Outcome(t.Context(), "1")
+	_, outcomeErr := s.Outcome(t.Context(), store.Batch{ID: "1"})
 	for _, err := range []error{getErr, listErr, outcomeErr, s.Apply(t.Context(), newBatch("late")), s.Backup(t.Context(), path+".copy")} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("after Close: %v, want ErrClosed", err)

@@ -147,21 +147,21 @@ func (s *Store) holdsLocked(c store.Cond, writes []store.Write) bool {
 }
 
 // Outcome is that of [store.Atomic].
-func (s *Store) Outcome(ctx context.Context, batchID string) (store.Outcome, error) {
+func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	if s.OutcomeFault != nil {
-		if err := s.OutcomeFault(batchID); err != nil {
+		if err := s.OutcomeFault(b.ID); err != nil {
 			return 0, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.outcomes[batchID] != store.Applied {
-		s.outcomes[batchID] = store.NotApplied
+	if s.outcomes[b.ID] != store.Applied {
+		s.outcomes[b.ID] = store.NotApplied
 	}
-	return s.outcomes[batchID], nil
+	return s.outcomes[b.ID], nil
 }
 
 // Snapshot is a copy of every record at one moment, in key order.

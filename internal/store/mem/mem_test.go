@@ -47,11 +47,11 @@ func TestFaults(t *testing.T) {
 				t.Errorf("apply: %v, want %v", err, c.want)
 			}
 			s.OutcomeFault = func(string) error { return lost }
-			if o, err := s.Outcome(t.Context(), "1"); !errors.Is(err, lost) || o != 0 {
+			if o, err := s.Outcome(t.Context(), store.Batch{ID: "1"}); !errors.Is(err, lost) || o != 0 {
 				t.Errorf("outcome with a fault: %v, %v", o, err)
 			}
 			s.OutcomeFault = nil
-			if o, err := s.Outcome(t.Context(), "1"); err != nil || o != c.outcome {
+			if o, err := s.Outcome(t.Context(), store.Batch{ID: "1"}); err != nil || o != c.outcome {
 				t.Errorf("outcome: %v, %v, want %v", o, err, c.outcome)
 			}
 			if diff := cmp.Diff([]string{"1"}, asked); diff != "" {

@@ -17,10 +17,10 @@ func testOutcomeApplied(h *harness) {
 	b := batch(conds(store.Is(k, store.Absent)), put(k, "i", "1"))
 	b.Ops = []store.OpRecord{{ID: newID(), Name: "it's"}}
 	v := h.mustApply(b)
-	h.mustOutcome(b.ID, store.Applied)
+	h.mustOutcome(b, store.Applied)
 	h.mustApply(batch(conds(store.Is(k, v)), del(k)))
-	h.mustOutcome(b.ID, store.Applied)
-	h.mustOutcome(b.ID, store.Applied)
+	h.mustOutcome(b, store.Applied)
+	h.mustOutcome(b, store.Applied)
 }
 
 // NotApplied is a promise: the batch is refused from then on, by a conflict that
@@ -29,15 +29,15 @@ func testOutcomeApplied(h *harness) {
 func testOutcomeNeverSeen(h *harness) {
 	k := pointer("k")
 	b := batch(conds(store.Is(k, store.Absent)), put(k, "i", "1"))
-	h.mustOutcome(b.ID, store.NotApplied)
+	h.mustOutcome(b, store.NotApplied)
 	for range 2 {
 		h.mustConflict(b)
 		h.mustBeAbsent(k)
-		h.mustOutcome(b.ID, store.NotApplied)
+		h.mustOutcome(b, store.NotApplied)
 	}
 	b.ID = newID()
 	h.mustApply(b)
-	h.mustOutcome(b.ID, store.Applied)
+	h.mustOutcome(b, store.Applied)
 }
 
 // A batch that was refused is NotApplied, and after that answer cannot succeed
@@ -46,7 +46,7 @@ func testOutcomeAfterConflict(h *harness) {
 	k, parent := pointer("k"), pointer("parent")
 	b := batch(conds(store.Live(parent, "p"), store.Is(k, store.Absent)), put(k, "i", "1"))
 	h.mustConflict(b, store.Live(parent, "p"))
-	h.mustOutcome(b.ID, store.NotApplied)
+	h.mustOutcome(b, store.NotApplied)
 	h.create(parent, "p", "")
 	h.mustConflict(b)
 	h.mustBeAbsent(k)
@@ -66,8 +66,8 @@ func testOutcomeInFlight(h *harness) {
 		neighbour := pointer(fmt.Sprint("n", round))
 		race(
 			func() { err = h.apply(b) },
-			func() { first = h.outcomeAsync(b.ID) },
-			func() { second = h.outcomeAsync(b.ID) },
+			func() { first = h.outcomeAsync(b) },
+			func() { second = h.outcomeAsync(b) },
 			func() {
 				if err := h.apply(batch(conds(store.Is(neighbour, store.Absent)), put(neighbour, "n", ""))); err != nil {
 					h.Errorf("neighbour: %v", err)
@@ -86,16 +86,16 @@ func testOutcomeInFlight(h *harness) {
 		if first != want || second != want || h.get(k).Exists() != (want == store.Applied) {
 			h.Fatalf("round %d: apply says %v, outcome says %v and %v, there: %v", round, err, first, second, h.get(k).Exists())
 		}
-		h.mustOutcome(b.ID, want)
+		h.mustOutcome(b, want)
 	}
 	h.Logf("applied first %d times, outcome first %d times", applied, not)
 }
 
 // outcomeAsync is outcome for goroutines that may not call Fatal.
-func (h *harness) outcomeAsync(id string) store.Outcome {
-	o, err := h.env.Store.Outcome(h.ctx, id)
+func (h *harness) outcomeAsync(b store.Batch) store.Outcome {
+	o, err := h.env.Store.Outcome(h.ctx, b)
 	if err != nil {
-		h.Errorf("outcome of %s: %v", id, err)
+		h.Errorf("outcome of %s: %v", b.ID, err)
 	}
 	return o
 }
@@ -111,14 +111,14 @@ func testOutcomeReopen(h *harness) {
 	done := batch(conds(store.Is(k, store.Absent)), put(k, "i", "1"))
 	void := batch(conds(store.Is(l, store.Absent)), put(l, "i", "1"))
 	v := h.mustApply(done)
-	h.mustOutcome(void.ID, store.NotApplied)
+	h.mustOutcome(void, store.NotApplied)
 	h.env.Store = h.env.Reopen()
-	h.mustOutcome(done.ID, store.Applied)
+	h.mustOutcome(done, store.Applied)
 	h.mustApply(batch(conds(store.Is(k, v)), del(k)))
 	h.mustApply(done)
 	h.mustBeAbsent(k)
 	h.mustConflict(void)
-	h.mustOutcome(void.ID, store.NotApplied)
+	h.mustOutcome(void, store.NotApplied)
 	h.mustBeAbsent(l)
 }
 
@@ -181,12 +181,12 @@ func testCancel(h *harness) {
 			want = store.Applied
 		case errors.Is(err, store.ErrOutcomeUnknown):
 			unknown.Add(1)
-			want = h.outcome(b.ID)
+			want = h.outcome(b)
 		}
 		if x, y := h.get(x).Exists(), h.get(y).Exists(); x != y || x != (want == store.Applied) {
 			h.Fatalf("round %d: apply says %v, which is %v, but x is there: %v, y: %v", round, err, want, x, y)
 		}
-		h.mustOutcome(b.ID, want)
+		h.mustOutcome(b, want)
 	}
 	h.Logf("%d answers were unknown", unknown.Load())
 }

@@ -51,11 +51,11 @@ func (b *bent) Apply(ctx context.Context, batch store.Batch) error {
 	return b.Store.Apply(ctx, batch)
 }
 
-func (b *bent) Outcome(ctx context.Context, id string) (store.Outcome, error) {
+func (b *bent) Outcome(ctx context.Context, batch store.Batch) (store.Outcome, error) {
 	if b.outcome != nil {
-		return b.outcome(ctx, id)
+		return b.outcome(ctx, batch.ID)
 	}
-	return b.Store.Outcome(ctx, id)
+	return b.Store.Outcome(ctx, batch)
 }
 
 // without applies a valid batch less the conditions that drop picks.

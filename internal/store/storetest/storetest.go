@@ -193,19 +193,19 @@ func (h *harness) mustList(p key.Prefix, want ...key.Key) {
 	}
 }
 
-func (h *harness) outcome(id string) store.Outcome {
+func (h *harness) outcome(b store.Batch) store.Outcome {
 	h.Helper()
-	o, err := h.env.Store.Outcome(h.ctx, id)
+	o, err := h.env.Store.Outcome(h.ctx, b)
 	if err != nil {
-		h.Fatalf("outcome of %s: %v", id, err)
+		h.Fatalf("outcome of %s: %v", b.ID, err)
 	}
 	return o
 }
 
-func (h *harness) mustOutcome(id string, want store.Outcome) {
+func (h *harness) mustOutcome(b store.Batch, want store.Outcome) {
 	h.Helper()
-	if got := h.outcome(id); got != want {
-		h.Fatalf("outcome of %s: got %v, want %v", id, got, want)
+	if got := h.outcome(b); got != want {
+		h.Fatalf("outcome of %s: got %v, want %v", b.ID, got, want)
 	}
 }
 
