@@ -5,14 +5,14 @@ package floors
 // know each other.
 var Floors = [][]string{
 	// Pure vocabularies: no I/O, no clock, no goroutine.
-	{"internal/key", "internal/rawjson", "internal/manifest"},
+	{"internal/key", "internal/rawjson", "internal/manifest", "internal/planted"},
 	{"internal/schema", "internal/blob"},
 	{"internal/tablemeta", "internal/store", "internal/lock"},
 
 	// Suites, and the implementations that run them.
 	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest"},
 	{"internal/blob/s3/s3test"},
-	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local"},
+	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local", "internal/txn"},
 
 	// What runs operations, and the operations.
 	{"internal/kernel"},
@@ -26,6 +26,7 @@ var Floors = [][]string{
 	{"cmd/landfast"},
 
 	// Beside the house: nothing imports these.
+	{"internal/sim/history"},
 	{"internal/floors", "test/bench", "test/crash"},
 }
 
@@ -33,6 +34,7 @@ var Floors = [][]string{
 // that an interface makes. Only the packages of Wiring import them, and tests.
 var Concrete = []string{
 	"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local",
+	"internal/txn",
 }
 
 // Wiring are the packages that choose modes.
@@ -49,6 +51,7 @@ var Modules = map[string][]string{
 	"github.com/alecthomas/kong":          {"cmd/landfast"},
 	"github.com/aws/aws-sdk-go-v2":        {"internal/blob/s3"},
 	"github.com/aws/smithy-go":            {"internal/blob/s3"},
+	"github.com/cespare/xxhash/v2":        {"internal/txn"},
 	"github.com/go-json-experiment/json":  {"internal/rawjson"},
 	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
 	"github.com/klauspost/compress":       {"internal/tablemeta"},
@@ -62,6 +65,7 @@ var Modules = map[string][]string{
 
 // TestModules are the third-party modules that test files, suites and the programs below test may import.
 var TestModules = []string{
+	"github.com/anishathalye/porcupine",
 	"github.com/cespare/xxhash/v2", "github.com/google/go-cmp", "github.com/google/uuid", "github.com/klauspost/compress",
 	"github.com/prometheus/client_golang", "github.com/rogpeppe/go-internal", "github.com/twmb/avro", "go.uber.org/goleak", "golang.org/x/sync",
 	"golang.org/x/sys", "pgregory.net/rapid",
