@@ -81,7 +81,7 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 			}
 		}
 		p.remember(done{batch: b.ID, applied: true, births: births})
-		return true, s.makeRoom(ctx, p)
+		return true, nil
 	})
 	if errors.Is(err, errApplied) {
 		err = nil // a reply was lost
@@ -164,12 +164,13 @@ func (s *Store) place(ctx context.Context, p *page, sh *share, home, digest stri
 		if err := s.look(ctx, p, sh); err != nil {
 			return false, err
 		}
-		for k, i := range sh.intents(p) {
+		for _, mine := range sh.intents() {
+			i := mine.intents[0]
 			if !i.mode.writes() && planted.Is(planted.ConditionWithoutIntent) {
 				continue
 			}
 			i.home, i.digest = home, digest
-			e := p.open(k)
+			e := p.open(mine.key)
 			e.intents = append(e.intents, i)
 		}
 		for _, prefix := range sh.seals {
@@ -281,11 +282,17 @@ func (s *Store) begin(ctx context.Context, b store.Batch, d division) (*status, 
 	return nil, s.blockedBy(b.ID)
 }
 
-// commit swaps the status record to COMMITTED. A *store.ConflictError: it is aborted, and stays so.
+// commit swaps the status record to COMMITTED. A *store.ConflictError: it is aborted, and
+// stays so. Once a swap was sent that was not answered, any other error is ErrOutcomeUnknown: it may arrive yet.
 func (s *Store) commit(ctx context.Context, st *status) error {
 	for try := 0; ; try++ {
 		ended, err := s.end(ctx, st, committed)
-		if ended || err != nil {
+		switch {
+		case ended:
+			return nil
+		case err != nil && try > 0:
+			return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
+		case err != nil:
 			return err
 		}
 		now, err := s.readStatus(ctx, st.Batch)

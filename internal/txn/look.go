@@ -87,25 +87,32 @@ func (l *look) seals(ctx context.Context) error {
 	return nil
 }
 
-// intents of this share, by record.
-func (sh *share) intents(p *page) map[key.Key]intent {
-	in := map[key.Key]intent{}
+// intents of this share: one for each record that it conditions or writes, in key order.
+func (sh *share) intents() []*entry {
+	var p page
+	own := func(k key.Key) *intent {
+		e := p.open(k)
+		if len(e.intents) == 0 {
+			e.intents = []intent{{batch: sh.batch.ID}}
+		}
+		return &e.intents[0]
+	}
 	for _, c := range sh.conds {
 		m := holdLive
 		if c.Kind == store.KindIs {
 			m = holdIs
 		}
-		if m > in[c.Key].mode {
-			in[c.Key] = intent{batch: sh.batch.ID, mode: m}
-		}
+		i := own(c.Key)
+		i.mode = max(i.mode, m)
 	}
 	for _, w := range sh.writes {
-		in[w.Key] = intent{batch: sh.batch.ID, mode: put, id: w.ID, value: w.Value}
+		i := own(w.Key)
+		i.mode, i.id, i.value = put, w.ID, w.Value
 		if w.Delete {
-			in[w.Key] = intent{batch: sh.batch.ID, mode: remove}
+			i.mode = remove
 		}
 	}
-	return in
+	return p.entries
 }
 
 // compatible reports whether two batches may have their intents on one record at once:
@@ -127,22 +134,21 @@ func compatible(e *entry, a, b intent) bool {
 
 // records: no incompatible intent of another is on a record, and its conditions hold.
 func (l *look) records(ctx context.Context) error {
-	mine := l.share.intents(l.page)
 	busy := map[key.Key]bool{}
-	for k, i := range mine {
-		e := l.page.entry(k)
+	for _, mine := range l.share.intents() {
+		e := l.page.entry(mine.key)
 		if e == nil {
 			continue
 		}
 		for _, other := range slices.Clone(e.intents) {
-			if compatible(e, i, other) {
+			if compatible(e, mine.intents[0], other) {
 				continue
 			}
 			inTheWay, err := l.others(ctx, other.batch, other.home, other.digest)
 			if err != nil {
 				return err
 			}
-			busy[k] = busy[k] || inTheWay
+			busy[e.key] = busy[e.key] || inTheWay
 		}
 	}
 	for _, c := range l.share.conds {

@@ -69,7 +69,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 					changed = true
 				}
 			}
-			return changed, s.makeRoom(ctx, p)
+			return changed, nil
 		})
 		return err
 	}))

@@ -306,7 +306,7 @@ func (s *Store) void(ctx context.Context, p *page, batch string) (done, error) {
 			return false, nil
 		}
 		p.remember(done{batch: batch})
-		return true, s.makeRoom(ctx, p)
+		return true, nil
 	})
 	if err != nil {
 		return done{}, err
@@ -342,7 +342,7 @@ func (s *Store) clear(ctx context.Context, p *page, name, batch string, applied 
 			return false, nil
 		}
 		p.settle(batch, applied)
-		return true, s.makeRoom(ctx, p)
+		return true, nil
 	})
 	return err
 }
@@ -367,6 +367,9 @@ func (s *Store) change(ctx context.Context, p *page, edit func(*page) (bool, err
 		changed, err := edit(p)
 		if err == nil && !changed {
 			return p, nil
+		}
+		if err == nil {
+			err = s.makeRoom(ctx, p)
 		}
 		if err != nil && !errors.Is(err, errStale) {
 			return nil, give(err)
