@@ -7,6 +7,7 @@ import (
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
@@ -136,6 +137,9 @@ func nameDying(ctx context.Context, tx *kernel.Tx, w found[Warehouse], files []s
 // refuseDying refuses a file that is marked as dying, and adds the condition that it
 // is not. The index must be open.
 func refuseDying(ctx context.Context, tx *kernel.Tx, canonical, location string) error {
+	if planted.Is(planted.DyingIsRegistered) {
+		return nil
+	}
 	mark, err := tx.RequireEmpty(ctx, key.LocationGuard(), key.DyingFile(canonical))
 	if err == nil && mark.Exists() {
 		return refuse(ErrMissingFile, "Failed to open input stream for file: %s (it has been given up, and is being deleted)", location)

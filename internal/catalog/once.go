@@ -15,6 +15,7 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
@@ -106,6 +107,9 @@ func (op *Once) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	if err := op.Inner.Decide(ctx, tx); err != nil {
 		return err
+	}
+	if planted.Is(planted.KeyForgotten) {
+		return nil
 	}
 	value, err := op.remember(tx.Now().Add(op.Request.Lifetime))
 	if err != nil {

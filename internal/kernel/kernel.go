@@ -12,6 +12,7 @@ import (
 
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 	Limit time.Duration
 	// ApplyLimit bounds Apply and Outcome, which outlive the request. Default 15 s.
 	ApplyLimit time.Duration
+	// Backoff gives the pause after a conflict: from zero up to the limit, which it excludes.
+	// Default random.
+	Backoff func(limit time.Duration) time.Duration
 	// Observe is told of every operation that ended. It must not block. May be nil.
 	Observe func(Report)
 	// Lost is told of the files of a decision that was certainly not applied: no
@@ -91,6 +95,9 @@ func New(opt Options) *Kernel {
 	}
 	if opt.ApplyLimit == 0 {
 		opt.ApplyLimit = 15 * time.Second
+	}
+	if opt.Backoff == nil {
+		opt.Backoff = rand.N[time.Duration]
 	}
 	return &Kernel{opt: opt}
 }
@@ -169,7 +176,7 @@ func (r *run) turn(ctx context.Context, set lock.Set) ([]store.Cond, error) {
 		default:
 			return nil, timely(err)
 		}
-		if err := sleep(ctx, pause+backoff(tries)); err != nil {
+		if err := sleep(ctx, pause+r.k.opt.Backoff(backoff(tries))); err != nil {
 			return nil, timely(err)
 		}
 	}
@@ -230,12 +237,15 @@ func (r *run) attempt(ctx context.Context) error {
 		return nil // an answer read from one record needs no second look
 	}
 	if refusal != nil || len(tx.writes) == 0 {
-		if err := tx.settle(ctx); err != nil {
+		if err := tx.settle(ctx); err != nil && !planted.Is(planted.AnswerUnsettled) {
 			return err
 		}
 		return refusal
 	}
 	batch := tx.batch(r.k.opt.NewBatchID(), store.OpRecord{ID: r.k.opt.NewID(), Name: r.plan.Op})
+	if planted.Is(planted.FilesAfterBatch) {
+		return errors.Join(r.apply(ctx, batch), r.upload(ctx, tx.staged))
+	}
 	err := r.upload(ctx, tx.staged)
 	if err == nil {
 		err = ctx.Err()
@@ -244,7 +254,8 @@ func (r *run) attempt(ctx context.Context) error {
 		r.report.Wrote = true
 		err = r.apply(ctx, batch)
 	}
-	if err != nil && len(tx.staged) > 0 && r.k.opt.Lost != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+	unknown := errors.Is(err, store.ErrOutcomeUnknown) && !planted.Is(planted.UnknownIsLost)
+	if err != nil && len(tx.staged) > 0 && r.k.opt.Lost != nil && !unknown {
 		r.k.opt.Lost(tx.staged)
 	}
 	return err
@@ -292,6 +303,9 @@ func (r *run) apply(ctx context.Context, b store.Batch) error {
 	if !errors.Is(err, store.ErrOutcomeUnknown) {
 		return err
 	}
+	if planted.Is(planted.UnknownIsConflict) {
+		return &store.ConflictError{}
+	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.k.opt.ApplyLimit)
 	defer cancel()
 	outcome, askErr := r.k.opt.Store.Outcome(ctx, b)
@@ -307,10 +321,10 @@ func (r *run) apply(ctx context.Context, b store.Batch) error {
 	return fmt.Errorf("batch %s: %w (asked again: %w)", b.ID, err, askErr)
 }
 
-// backoff is short and random: a conflict means that another made progress.
+// backoff is the limit of the pause after a conflict, which is short and random: a
+// conflict means that another made progress.
 func backoff(tries int) time.Duration {
-	limit := min(time.Millisecond<<min(tries-1, 6), 50*time.Millisecond)
-	return rand.N(limit)
+	return min(time.Millisecond<<min(tries-1, 6), 50*time.Millisecond)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

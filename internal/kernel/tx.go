@@ -8,6 +8,7 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -116,7 +117,9 @@ func (tx *Tx) list(ctx context.Context, p key.Prefix, after string, limit int) (
 
 // RequireLive adds the condition that this incarnation of a record still exists.
 func (tx *Tx) RequireLive(k key.Key, id string) {
-	tx.conds = append(tx.conds, store.Live(k, id))
+	if !planted.Is(planted.LiveDropped) {
+		tx.conds = append(tx.conds, store.Live(k, id))
+	}
 }
 
 // RequireEmpty adds the condition that nothing lives under p but what this
@@ -133,7 +136,9 @@ func (tx *Tx) RequireEmpty(ctx context.Context, guard key.Key, p key.Prefix, min
 			return r, nil
 		}
 	}
-	tx.conds = append(tx.conds, store.Empty(guard, p))
+	if !planted.Is(planted.EmptyByList) {
+		tx.conds = append(tx.conds, store.Empty(guard, p))
+	}
 	return store.Record{}, nil
 }
 
@@ -206,6 +211,9 @@ func (tx *Tx) File(f File) { tx.staged = append(tx.staged, f) }
 func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
 	b := store.Batch{ID: id, Writes: tx.writes, Ops: []store.OpRecord{op}}
 	for _, k := range tx.order {
+		if planted.Is(planted.OnlyWritesConditioned) && !slices.ContainsFunc(tx.writes, func(w store.Write) bool { return w.Key == k }) {
+			continue
+		}
 		b.Conds = append(b.Conds, store.Is(k, tx.reads[k].Version))
 	}
 	b.Conds = append(b.Conds, tx.conds...)

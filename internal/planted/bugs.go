@@ -1,13 +1,44 @@
 package planted
 
-// Mistakes of package txn.
+// Mistakes of package kernel: rules 1, 2, 4 and 7 of the architecture.
+const (
+	OnlyWritesConditioned Bug = "kernel: what was read and is not written is no condition"
+	LiveDropped           Bug = "kernel: a parent is looked at and not conditioned"
+	EmptyByList           Bug = "kernel: emptiness is decided from a list"
+	AnswerUnsettled       Bug = "kernel: an answer from several records is not looked at twice"
+	FilesAfterBatch       Bug = "kernel: files are written after the batch that names them"
+	UnknownIsConflict     Bug = "kernel: an unknown outcome is taken for a conflict, and decided again"
+	UnknownIsLost         Bug = "kernel: the files of an unknown outcome are given up"
+)
+
+// Mistakes of the catalog and of table metadata.
+const (
+	DyingIsRegistered Bug = "catalog: a file that is being deleted can be registered"
+	KeyForgotten      Bug = "catalog: an idempotency key is not recorded with its change"
+	TimeRunsBack      Bug = "tablemeta: last-updated-ms follows the clock"
+)
+
+// Mistakes of the stores.
+const (
+	ConditionSkipped   Bug = "mem: the version of a record is not compared"
+	VersionRestarts    Bug = "mem: versions count up, and restart after a deletion"
+	AnswerBeforeCommit Bug = "embedded: a batch is answered before it is durable"
+)
+
+// Mistakes of package txn: rules 5 and 7.
 const (
 	PendingIsOldValue      Bug = "txn: a condition takes another's pending intent for its old value"
+	PendingIsRead          Bug = "txn: a reader takes a pending intent for the value"
 	ParentUnread           Bug = "txn: Live of a parent is not looked at"
 	LostReplyIsFailure     Bug = "txn: a lost reply is taken for a failure"
+	OwnWriteIsConflict     Bug = "txn: a swap that was sent twice conflicts with itself"
 	ConditionWithoutIntent Bug = "txn: what is only conditioned gets no intent"
 	EmptyWithoutSeal       Bug = "txn: emptiness is looked at and not sealed"
 	CommitBeforeIntents    Bug = "txn: the commit point comes before the intents"
+	BlindClear             Bug = "txn: intents are cleared without looking whose they are"
+	AbortedWithoutSwap     Bug = "txn: recovery takes a batch whose lease is over for aborted, and does not swap its record"
 	AbortedDeletedAtOnce   Bug = "txn: the record of an aborted batch is deleted at once"
+	VersionOfRollForward   Bug = "txn: the version changes at roll-forward"
 	OutcomeNotFinal        Bug = "txn: Outcome says not applied without making it impossible"
+	LiteralProtocol        Bug = "txn: page after page is written, and undone after a conflict"
 )

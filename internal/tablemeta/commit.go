@@ -3,6 +3,8 @@ package tablemeta
 import (
 	"strconv"
 	"time"
+
+	"github.com/landfast/landfast/internal/planted"
 )
 
 // Change is a commit: updates to the metadata of one table.
@@ -110,6 +112,9 @@ func newBuilder(c Change) (*builder, error) {
 // time is when the changes of this commit happen: now, unless the table has seen
 // a later time already.
 func (b *builder) time() int64 {
+	if planted.Is(planted.TimeRunsBack) {
+		return b.now
+	}
 	t := max(b.now, b.newestLogTime())
 	if b.base != nil {
 		t = max(t, b.base.lastUpdated)

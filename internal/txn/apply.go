@@ -22,6 +22,9 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if err != nil {
 		return err
 	}
+	if planted.Is(planted.LiteralProtocol) {
+		return s.applyLiterally(ctx, d)
+	}
 	if len(d.shares) == 1 {
 		return s.applyOne(ctx, b, d)
 	}
@@ -63,7 +66,7 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 	}
 	first := p.gen
 	_, err = s.change(ctx, p, func(p *page) (bool, error) {
-		if err := p.recall(b.ID); err != nil {
+		if err := p.recall(b.ID); err != nil && !planted.Is(planted.OwnWriteIsConflict) {
 			return false, err
 		}
 		if p.gen-first > recentMax/2 {

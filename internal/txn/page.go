@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -134,18 +135,22 @@ func (e *entry) holds(batch string) bool {
 
 // settle makes the intents of a batch in one entry settled values, or drops them.
 func (e *entry) settle(batch string, committed bool) {
+	version := store.Version(batch)
+	if planted.Is(planted.VersionOfRollForward) {
+		version += "'"
+	}
 	for _, i := range e.intents {
 		if i.batch != batch || !committed {
 			continue
 		}
 		switch i.mode {
 		case put:
-			e.version, e.id, e.value = store.Version(batch), i.id, i.value
+			e.version, e.id, e.value = version, i.id, i.value
 		case remove:
 			e.version, e.id, e.value = store.Absent, "", nil
 		}
 	}
-	e.intents = slices.DeleteFunc(e.intents, func(i intent) bool { return i.batch == batch })
+	e.intents = slices.DeleteFunc(e.intents, func(i intent) bool { return i.batch == batch || planted.Is(planted.BlindClear) })
 }
 
 // settle is the end of a batch in this page.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -209,6 +210,9 @@ func (f *fates) settleEntry(ctx context.Context, e *entry) error {
 		if err != nil {
 			return err
 		}
+		if fate == pending && planted.Is(planted.PendingIsRead) {
+			fate = committed
+		}
 		if fate != pending {
 			e.settle(i.batch, fate == committed)
 		}
@@ -252,6 +256,8 @@ func (f *fates) byStatus(ctx context.Context, batch, digest string) (state, erro
 			return aborted, err
 		case st.Digest != digest:
 			return aborted, nil // void: it is no intent of what the status record is about
+		case st.State == pending && f.abort && !st.leased() && planted.Is(planted.AbortedWithoutSwap):
+			return aborted, nil
 		case st.State == pending && f.abort && !st.leased():
 			if _, err := f.s.end(ctx, st, aborted); err != nil {
 				return "", err

@@ -9,6 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -59,8 +60,22 @@ func (w *writer) answerGroup(group []*request, doubt bool) {
 		w.refuse(group, fmt.Errorf("stopped after a failed fsync: %w", w.broken), doubt)
 		return
 	}
+	if planted.Is(planted.AnswerBeforeCommit) {
+		for _, r := range group {
+			if r.batch != nil {
+				r.answer <- reply{}
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 	replies, reached, err := w.try(group)
 	switch {
+	case err == nil && planted.Is(planted.AnswerBeforeCommit):
+		for i, r := range group {
+			if r.batch == nil {
+				r.answer <- replies[i]
+			}
+		}
 	case err == nil:
 		for i, r := range group {
 			r.answer <- replies[i]

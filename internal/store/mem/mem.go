@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -108,6 +109,9 @@ func (s *Store) apply(b store.Batch) error {
 	}
 	var failed []store.Cond
 	for _, c := range b.Conds {
+		if planted.Is(planted.ConditionSkipped) && c.Kind == store.KindIs && c.Version != store.Absent {
+			continue
+		}
 		if !s.holdsLocked(c, b.Writes) {
 			failed = append(failed, c)
 		}
@@ -120,7 +124,11 @@ func (s *Store) apply(b store.Batch) error {
 			delete(s.records, w.Key)
 			continue
 		}
-		s.records[w.Key] = store.Record{Key: w.Key, Version: store.Version(b.ID), ID: w.ID, Value: bytes.Clone(w.Value)}
+		version := store.Version(b.ID)
+		if planted.Is(planted.VersionRestarts) {
+			version = store.Version(strings.Repeat("v", 1+len(s.records[w.Key].Version)))
+		}
+		s.records[w.Key] = store.Record{Key: w.Key, Version: version, ID: w.ID, Value: bytes.Clone(w.Value)}
 	}
 	s.outcomes[b.ID] = store.Applied
 	return nil

@@ -105,6 +105,9 @@ var planted = []struct {
 	{"emptiness is decided before the write", "skew: create a child, empty the parent", func(s *bent) {
 		s.apply = func(ctx context.Context, b store.Batch) error {
 			for _, c := range b.Conds {
+				if c.Kind == store.KindLive {
+					time.Sleep(gap / 2) // so that it comes between the look and the write
+				}
 				if c.Kind != store.KindEmpty {
 					continue
 				}
