@@ -94,6 +94,9 @@ func (op *Once) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *Once) Decide(ctx context.Context, tx *kernel.Tx) error {
+	if planted.Is(planted.KeyForgotten) {
+		return op.Inner.Decide(ctx, tx)
+	}
 	record, err := read[onceRecord](ctx, tx.Get, key.ForOnce(op.Request.Warehouse, op.Request.Key))
 	if err != nil {
 		return err
@@ -107,9 +110,6 @@ func (op *Once) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	if err := op.Inner.Decide(ctx, tx); err != nil {
 		return err
-	}
-	if planted.Is(planted.KeyForgotten) {
-		return nil
 	}
 	value, err := op.remember(tx.Now().Add(op.Request.Lifetime))
 	if err != nil {

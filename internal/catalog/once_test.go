@@ -12,9 +12,9 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 // Every mutation may be sent again under its key: it is answered as the first time, whatever
@@ -146,14 +146,14 @@ func TestOnceInFlight(t *testing.T) {
 			s := newStack(t, queue())
 			s.must(createNamespace("ns"))
 			n := 0
-			s.store.Fault = func(store.Batch) mem.Fault {
+			s.store.Fault = func(store.Batch) kerneltest.Fault {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				n++
 				if n%3 > 0 {
-					return mem.Fault{}
+					return kerneltest.Fault{}
 				}
-				return mem.Fault{Err: store.ErrOutcomeUnknown, Applied: n%2 == 0}
+				return kerneltest.Fault{Err: store.ErrOutcomeUnknown, Applied: n%2 == 0}
 			}
 			answers := make([]string, 20)
 			var clients sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 func setLocation(dotted, location string) *catalog.CommitTable {
@@ -80,7 +80,7 @@ func TestGiveUpRacesCommit(t *testing.T) {
 	s.files.Replace(orphan, data)
 	var between sync.Once
 	fault := s.store.Fault
-	s.store.Fault = func(b store.Batch) mem.Fault {
+	s.store.Fault = func(b store.Batch) kerneltest.Fault {
 		if b.Ops[0].Name == "commit-table" {
 			between.Do(func() {
 				op := giveUp(orphan)

@@ -16,7 +16,6 @@ import (
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 var mainRoot = blob.Root{URI: "file:///w/main", Dir: "/w/main"}
@@ -25,7 +24,7 @@ var mainRoot = blob.Root{URI: "file:///w/main", Dir: "/w/main"}
 // written and is about to be applied.
 func (s *stack) beforeApply(op string, between func()) {
 	fault, done := s.store.Fault, false
-	s.store.Fault = func(b store.Batch) mem.Fault {
+	s.store.Fault = func(b store.Batch) kerneltest.Fault {
 		if b.Ops[0].Name == op && !done {
 			done = true
 			between()
@@ -156,7 +155,7 @@ func (f slowFiles) Read(ctx context.Context, scope blob.Scope, location string, 
 func TestGiveUpOfBusyTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &kerneltest.Files{}
-		run := kernel.New(kernel.Options{Store: mem.New(), Files: slowFiles{files}, Queue: local.New(local.Options{}), Limit: time.Minute})
+		run := kernel.New(kernel.Options{Store: newStore(), Files: slowFiles{files}, Queue: local.New(local.Options{}), Limit: time.Minute})
 		must := func(op kernel.Operation) {
 			t.Helper()
 			if err := run.Do(t.Context(), op); err != nil {

@@ -22,16 +22,29 @@ import (
 	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/embedded"
 	"github.com/landfast/landfast/internal/store/mem"
+	"github.com/landfast/landfast/internal/txn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestOnObjects runs every test again on a store that can only swap single objects. What
+// they compare with is the same: the transcripts to the byte.
+func TestOnObjects(t *testing.T) { kerneltest.RunOnObjects(t, "^TestOnObjects$") }
+
+// newStore makes the store that this process is to run on.
+func newStore() *kerneltest.Store {
+	if kerneltest.OnObjects() {
+		return kerneltest.NewStore(txn.New(txn.Options{Objects: mem.NewObjects(), Layout: txn.Packed{}}))
+	}
+	return kerneltest.NewStore(mem.New())
+}
 
 // stack is a whole catalog in memory. Its ids count up, and its clock moves one
 // second with each operation, so that one run is like another. Operations are
 // encoded on the way in and out, and decided twice.
 type stack struct {
 	*testing.T
-	store  *mem.Store
+	store  *kerneltest.Store
 	files  *kerneltest.Files
 	runner kernel.Runner
 	direct kernel.Runner // without the journey, which text that is not UTF-8 does not survive
@@ -49,18 +62,18 @@ var queues = map[string]func() lock.Locker{
 }
 
 func newStack(t *testing.T, queue lock.Locker) *stack {
-	s := &stack{T: t, store: mem.New()}
-	s.store.Fault = func(b store.Batch) mem.Fault {
+	s := &stack{T: t, store: newStore()}
+	s.store.Fault = func(b store.Batch) kerneltest.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.batches = append(s.batches, b)
-		return mem.Fault{}
+		return kerneltest.Fault{}
 	}
 	s.start(s.store, queue, func() string { return fmt.Sprintf("batch-%d", s.next()) })
 	return s
 }
 
-// newEmbeddedStack keeps its records in SQLite: what stack.store shows is empty.
+// newEmbeddedStack keeps its records in SQLite.
 func newEmbeddedStack(t *testing.T, queue lock.Locker) *stack {
 	db, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
 	if err != nil {
@@ -71,7 +84,7 @@ func newEmbeddedStack(t *testing.T, queue lock.Locker) *stack {
 			t.Error(err)
 		}
 	})
-	s := &stack{T: t, store: mem.New()}
+	s := &stack{T: t, store: kerneltest.NewStore(db)}
 	s.start(db, queue, nil)
 	return s
 }

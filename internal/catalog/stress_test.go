@@ -21,7 +21,6 @@ import (
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 var stressSeed = flag.Uint64("seed", 0, "seed of TestStress; 0: another each time")
@@ -88,7 +87,7 @@ func (s slowStore) Apply(ctx context.Context, b store.Batch) error {
 }
 
 func stress(t *testing.T, queue lock.Locker, seed uint64) {
-	files, db := &kerneltest.Files{}, mem.New()
+	files, db := &kerneltest.Files{}, newStore()
 	run := kernel.New(kernel.Options{
 		Store: slowStore{db, &random{Rand: rand.New(rand.NewPCG(seed, 99))}}, Files: files, Queue: queue,
 	})

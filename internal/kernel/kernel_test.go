@@ -20,6 +20,7 @@ import (
 	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/embedded"
 	"github.com/landfast/landfast/internal/store/mem"
+	"github.com/landfast/landfast/internal/txn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,6 +28,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestKernel(t *testing.T) {
 	kerneltest.Run(t, func(*testing.T) kerneltest.Env {
 		return kerneltest.Env{Store: mem.New(), Queue: local.New(local.Options{})}
+	})
+}
+
+func TestKernelOnObjects(t *testing.T) {
+	kerneltest.Run(t, func(*testing.T) kerneltest.Env {
+		s := txn.New(txn.Options{Objects: mem.NewObjects(), Layout: txn.Packed{}})
+		return kerneltest.Env{Store: s, Queue: local.New(local.Options{})}
 	})
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/reclaim"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 // TestOnDisk sweeps and purges a table of a real directory, which clients reach by a link.
@@ -35,7 +34,7 @@ func TestOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := kernel.New(kernel.Options{Store: mem.New(), Files: store, Queue: local.New(local.Options{})})
+	k := kernel.New(kernel.Options{Store: newStore(), Files: store, Queue: local.New(local.Options{})})
 	do := func(op kernel.Operation) {
 		t.Helper()
 		if err := k.Do(t.Context(), op); err != nil {

@@ -29,10 +29,23 @@ import (
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/reclaim"
+	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/mem"
+	"github.com/landfast/landfast/internal/txn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestOnObjects runs every test again on a store that can only swap single objects.
+func TestOnObjects(t *testing.T) { kerneltest.RunOnObjects(t, "^TestOnObjects$") }
+
+// newStore makes the store that this process is to run on.
+func newStore() store.Atomic {
+	if kerneltest.OnObjects() {
+		return txn.New(txn.Options{Objects: mem.NewObjects(), Layout: txn.Packed{}})
+	}
+	return mem.New()
+}
 
 const grace = 2 * time.Minute
 
@@ -168,7 +181,7 @@ func run(t *testing.T, test func(s *stack)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stack{T: t, files: &files{}, log: &bytes.Buffer{}}
 		s.runner = kernel.New(kernel.Options{
-			Store: mem.New(), Files: s.files, Queue: local.New(local.Options{}), CheckPurity: true, Limit: time.Minute,
+			Store: newStore(), Files: s.files, Queue: local.New(local.Options{}), CheckPurity: true, Limit: time.Minute,
 		})
 		s.must(&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: scope[0]}})
 		s.must(&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "main", Levels: []string{"ns"}}})

@@ -31,6 +31,7 @@ var exportedErrors = map[string]error{
 	"store.ErrOutcomeUnknown": store.ErrOutcomeUnknown,
 	"store.ErrFull":           store.ErrFull,
 	"store.ErrClosed":         store.ErrClosed,
+	"store.ErrMismatch":       store.ErrMismatch,
 
 	"lock.ErrBusy":      lock.ErrBusy,
 	"lock.ErrTimeout":   lock.ErrTimeout,
@@ -74,6 +75,7 @@ var exportedErrors = map[string]error{
 var internalErrors = map[string]string{
 	"kernel.ErrAgain":       "the kernel decides again; it never leaves Do",
 	"store.ErrInvalidBatch": "a bug in an operation; the kernel panics before",
+	"store.ErrMismatch":     "of a bucket; package txn turns it into a conflict, or tries again",
 	"blob.ErrNotFound":      "catalog says ErrMissingFile",
 	"blob.ErrExists":        "file names are fresh: a fault",
 	"blob.ErrTooLarge":      "catalog says ErrDamaged",

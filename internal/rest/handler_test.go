@@ -17,10 +17,10 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/lock/locktest"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/mem"
 )
 
 // runnerFunc is a Runner made of a function.
@@ -355,7 +355,7 @@ func TestServerRetries(t *testing.T) {
 	s := newStack(t)
 	s.seaWithTable()
 	interfered := false
-	s.store.Fault = func(b store.Batch) mem.Fault {
+	s.store.Fault = func(b store.Batch) kerneltest.Fault {
 		if !interfered && b.Ops[0].Name == "commit-table" {
 			interfered = true
 			// This runs without the queue's lock of the first, as another instance would.
@@ -365,7 +365,7 @@ func TestServerRetries(t *testing.T) {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
 		}
-		return mem.Fault{}
+		return kerneltest.Fault{}
 	}
 	got := s.must("POST /v1/namespaces/sea/tables/t\n\n" + setProperty)
 	if !strings.Contains(got.body, `"a":"1"`) || !strings.Contains(got.body, `"b":"1"`) {

@@ -25,15 +25,29 @@ import (
 	blocal "github.com/landfast/landfast/internal/blob/local"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
 	llocal "github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/reclaim"
 	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/mem"
+	"github.com/landfast/landfast/internal/txn"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata and docs/rest-coverage.md")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestOnObjects runs every test again on a store that can only swap single objects. What
+// they compare with is the same: the transcripts to the byte.
+func TestOnObjects(t *testing.T) { kerneltest.RunOnObjects(t, "^TestOnObjects$") }
+
+// newStore makes the store that this process is to run on.
+func newStore() *kerneltest.Store {
+	if kerneltest.OnObjects() {
+		return kerneltest.NewStore(txn.New(txn.Options{Objects: mem.NewObjects(), Layout: txn.Packed{}}))
+	}
+	return kerneltest.NewStore(mem.New())
+}
 
 // stack is the whole server below the wiring: the handler behind a real
 // connection, the kernel, the catalog, a store in memory, and files on disk. Ids
@@ -41,7 +55,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // like another.
 type stack struct {
 	*testing.T
-	store   *mem.Store
+	store   *kerneltest.Store
 	files   *stackFiles
 	root    string // directory of the warehouses
 	handler *Handler
@@ -95,7 +109,7 @@ func (s *syncBuffer) String() string {
 }
 
 func newStack(t *testing.T, change ...func(*Options)) *stack {
-	s := &stack{T: t, store: mem.New(), files: &stackFiles{Store: blocal.New()}, log: &syncBuffer{},
+	s := &stack{T: t, store: newStore(), files: &stackFiles{Store: blocal.New()}, log: &syncBuffer{},
 		clock: time.UnixMilli(1_700_000_000_000)}
 	var err error
 	if s.root, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
@@ -266,8 +280,8 @@ func (s *stack) write(path, data string) {
 }
 
 // breakStore makes every Apply fail from now on, and tells nothing more.
-func breakStore(s *mem.Store, err error) {
-	s.Fault = func(store.Batch) mem.Fault { return mem.Fault{Err: err} }
+func breakStore(s *kerneltest.Store, err error) {
+	s.Fault = func(store.Batch) kerneltest.Fault { return kerneltest.Fault{Err: err} }
 }
 
 // noReclaim deletes nothing.

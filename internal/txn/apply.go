@@ -59,19 +59,27 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 		}
 		for _, birth := range d.births {
 			births = append(births, birth.page)
-			if _, err := s.place(ctx, &page{name: birth.page}, birth, home.page, ""); err != nil {
+			_, err := s.place(ctx, &page{name: birth.page}, birth, home.page, "")
+			if errors.Is(err, errApplied) {
+				return nil // by another who was sent the same batch
+			}
+			if err != nil {
 				return s.unborn(ctx, births, b.ID, certain(err))
 			}
 		}
 	}
-	first := p.gen
+	first, last := p.gen, p.gen
 	_, err = s.change(ctx, p, func(p *page) (bool, error) {
 		if err := p.recall(b.ID); err != nil && !planted.Is(planted.OwnWriteIsConflict) {
 			return false, err
 		}
-		if p.gen-first > recentMax/2 {
-			return false, s.blockedBy(home.page) // before the page could forget that it was made void
+		switch {
+		case p.gen-last > recentMax/2:
+			return false, store.ErrOutcomeUnknown // the page may have forgotten that it was applied
+		case p.gen-first > recentMax/2:
+			return false, s.blockedBy(home.page) // before the page can forget that it was made void
 		}
+		last = p.gen
 		if err := s.look(ctx, p, home); err != nil {
 			return false, err
 		}
@@ -93,7 +101,7 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 		if planted.Is(planted.LostReplyIsFailure) {
 			return &store.ConflictError{}
 		}
-		err = s.resolve(ctx, b, err)
+		err = s.resolveAt(ctx, home.page, b.ID, first, err)
 	}
 	switch {
 	case err == nil:
@@ -129,12 +137,29 @@ func (s *Store) unborn(ctx context.Context, births []string, batch string, becau
 	return because
 }
 
+// resolveAt finds out about a swap of one page that was sent and not answered, and makes it
+// impossible if it was not done. It was not when the page was in generation first.
+func (s *Store) resolveAt(ctx context.Context, name, batch string, first uint64, because error) error {
+	p, err := s.readPage(ctx, name)
+	var known done
+	if err == nil {
+		known, err = s.void(ctx, p, batch, first)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w (asked again: %v)", because, err)
+	case known.applied:
+		return nil
+	}
+	return certain(because)
+}
+
 // resolve asks for the outcome of a batch whose swap was sent and not answered.
 func (s *Store) resolve(ctx context.Context, b store.Batch, because error) error {
 	outcome, err := s.Outcome(ctx, b)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w (asked again: %w)", because, err)
+		return fmt.Errorf("%w (asked again: %v)", because, err)
 	case outcome == store.Applied:
 		return nil
 	}
@@ -320,11 +345,6 @@ func (s *Store) commit(ctx context.Context, st *status) error {
 
 // abandon ends a batch that cannot be committed, as far as it can: its lease does the rest.
 func (s *Store) abandon(ctx context.Context, st *status, b store.Batch, tried []*share, because error) error {
-	if errors.Is(because, errApplied) {
-		// It was applied, finished and forgotten while this began: the record is of no use.
-		_ = s.objects.Delete(ctx, statusName(b.ID))
-		return nil
-	}
 	if st.State == pending {
 		if ended, err := s.end(ctx, st, aborted); err == nil && !ended {
 			if now, err := s.readStatus(ctx, b.ID); err == nil && now != nil {
@@ -342,6 +362,9 @@ func (s *Store) abandon(ctx context.Context, st *status, b store.Batch, tried []
 		if planted.Is(planted.AbortedDeletedAtOnce) {
 			_ = s.objects.Delete(ctx, statusName(b.ID))
 		}
+	}
+	if errors.Is(because, errApplied) {
+		return nil // by another who was sent the same batch: if the record is still there, it is his
 	}
 	return certain(because)
 }

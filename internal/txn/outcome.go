@@ -33,7 +33,7 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 	if _, ok := p.memory(b.ID); !ok && planted.Is(planted.OutcomeNotFinal) {
 		return store.NotApplied, nil
 	}
-	known, err := s.void(ctx, p, b.ID)
+	known, err := s.void(ctx, p, b.ID, p.gen)
 	switch {
 	case err != nil:
 		return 0, err
@@ -73,7 +73,7 @@ func (s *Store) outcomeOfMany(ctx context.Context, b store.Batch, d division) (s
 		}
 		switch {
 		case st == nil:
-			void := status{Batch: b.ID, State: aborted, Digest: digestOf(b), Void: true}
+			void := status{Batch: b.ID, State: aborted, Digest: digestOf(b)}
 			_, err := s.objects.Put(ctx, statusName(b.ID), store.NoTag, void.encode())
 			if err != nil && !errors.Is(err, store.ErrMismatch) && !errors.Is(err, store.ErrOutcomeUnknown) {
 				return 0, err
@@ -97,9 +97,10 @@ func (s *Store) outcomeOfMany(ctx context.Context, b store.Batch, d division) (s
 }
 
 // outcomeOfAborted: the record can be one that was made after the batch was applied, finished
-// and its own record deleted. Then its pages remember it.
+// and its own record deleted. Then its pages remember it, and have no intents of it. Where all
+// have forgotten, nothing is known.
 func (s *Store) outcomeOfAborted(ctx context.Context, st *status, d division) (store.Outcome, error) {
-	certain := !st.Void
+	certain := false
 	for _, sh := range d.shares {
 		p, err := s.readPage(ctx, sh.page)
 		if err != nil {
@@ -108,7 +109,7 @@ func (s *Store) outcomeOfAborted(ctx context.Context, st *status, d division) (s
 		if known, ok := p.memory(st.Batch); ok && known.applied {
 			return store.Applied, nil
 		}
-		certain = certain || !p.mayHaveForgotten(sh)
+		certain = certain || p.holds(st.Batch) || !p.mayHaveForgotten(sh)
 	}
 	if !certain {
 		return 0, store.ErrOutcomeUnknown

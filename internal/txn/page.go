@@ -212,19 +212,28 @@ func (p *page) encode() []byte {
 	return binary.BigEndian.AppendUint32(w, crc32.ChecksumIEEE(w))
 }
 
-// errDamaged is what decoding gives for bytes that no page of this version has. It is never repaired.
-var errDamaged = errors.New("txn: not a page that this version can read")
+// errDamaged is what decoding gives for bytes that no object of this version has. It is never repaired.
+var errDamaged = errors.New("txn: not an object that this version can read")
+
+// checked gives what lies between the magic number and the checksum.
+func checked(o store.Object, magic []byte) ([]byte, error) {
+	body := len(o.Data) - crc32.Size
+	if body < len(magic) || !bytes.HasPrefix(o.Data, magic) || binary.BigEndian.Uint32(o.Data[body:]) != crc32.ChecksumIEEE(o.Data[:body]) {
+		return nil, fmt.Errorf("%w: %s", errDamaged, o.Name)
+	}
+	return o.Data[len(magic):body], nil
+}
 
 func decodePage(o store.Object) (*page, error) {
 	p := &page{name: o.Name, tag: o.Tag, age: o.Age}
 	if !o.Exists() {
 		return p, nil
 	}
-	body := len(o.Data) - crc32.Size
-	if body < len(magic) || !bytes.HasPrefix(o.Data, magic) || binary.BigEndian.Uint32(o.Data[body:]) != crc32.ChecksumIEEE(o.Data[:body]) {
-		return nil, fmt.Errorf("%w: %s", errDamaged, o.Name)
+	body, err := checked(o, magic)
+	if err != nil {
+		return nil, err
 	}
-	r := reader{data: o.Data[len(magic):body]}
+	r := reader{data: body}
 	p.gen = r.number()
 	p.entries = make([]*entry, r.count())
 	for n := range p.entries {

@@ -1,9 +1,11 @@
 package txn
 
 import (
+	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"hash/crc32"
+	"slices"
 	"time"
 
 	"github.com/landfast/landfast/internal/store"
@@ -28,8 +30,6 @@ type status struct {
 	// Digest is that of the batch: an intent with another is void.
 	Digest      string `json:"digest"`
 	LeaseMillis int64  `json:"lease-ms"`
-	// Void says that the batch was made impossible before it was seen, by who asked for its outcome.
-	Void bool `json:"void,omitempty"`
 
 	tag store.Tag
 	age time.Duration
@@ -40,12 +40,16 @@ const statusPrefix = "tx/"
 
 func statusName(batch string) string { return statusPrefix + batch }
 
+// The format of a status record: a magic number with the version, JSON, a checksum.
+var statusMagic = []byte("LFS1")
+
 func (s *status) encode() []byte {
-	data, err := json.Marshal(s)
+	body, err := json.Marshal(s)
 	if err != nil {
 		panic("txn: " + err.Error()) // strings and numbers
 	}
-	return data
+	data := slices.Concat(statusMagic, body)
+	return binary.BigEndian.AppendUint32(data, crc32.ChecksumIEEE(data))
 }
 
 // decodeStatus gives nil for an object that does not exist.
@@ -54,12 +58,15 @@ func decodeStatus(o store.Object) (*status, error) {
 		return nil, nil
 	}
 	s := &status{tag: o.Tag, age: o.Age}
-	err := json.Unmarshal(o.Data, s)
+	body, err := checked(o, statusMagic)
+	if err == nil {
+		err = json.Unmarshal(body, s)
+	}
 	if err == nil && s.State != pending && s.State != committed && s.State != aborted {
-		err = errors.New("no such state")
+		err = fmt.Errorf("%w: %s is %s", errDamaged, o.Name, s.State)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("txn: status record %s is damaged: %w", o.Name, err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -239,6 +239,9 @@ func (f *fates) of(ctx context.Context, batch, home, digest string) (state, erro
 	return fate, err
 }
 
+// byStatus asks the status record. It is deleted once nothing of the batch is left, and a late
+// copy of its creation may revive it then: so anything but COMMITTED is true only of a page that
+// is still the newest.
 func (f *fates) byStatus(ctx context.Context, batch, digest string) (state, error) {
 	for {
 		st, err := f.s.readStatus(ctx, batch)
@@ -246,16 +249,10 @@ func (f *fates) byStatus(ctx context.Context, batch, digest string) (state, erro
 			return "", err
 		}
 		switch {
-		case st == nil:
-			// It is deleted once nothing of the batch is left. So either this page is old, or the
-			// intent came after the end, and is void.
-			now, err := f.s.objects.Get(ctx, f.page.name)
-			if err == nil && now.Tag != f.page.tag {
-				err = errStale
-			}
-			return aborted, err
-		case st.Digest != digest:
-			return aborted, nil // void: it is no intent of what the status record is about
+		case st == nil, st.Digest != digest:
+			return aborted, f.stale(ctx) // void: it came after the end, or is of something else
+		case st.State == committed:
+			return committed, nil
 		case st.State == pending && f.abort && !st.leased() && planted.Is(planted.AbortedWithoutSwap):
 			return aborted, nil
 		case st.State == pending && f.abort && !st.leased():
@@ -263,9 +260,18 @@ func (f *fates) byStatus(ctx context.Context, batch, digest string) (state, erro
 				return "", err
 			}
 		default:
-			return st.State, nil
+			return st.State, f.stale(ctx)
 		}
 	}
+}
+
+// stale gives errStale if the page is not the newest any more.
+func (f *fates) stale(ctx context.Context) error {
+	now, err := f.s.objects.Get(ctx, f.page.name)
+	if err == nil && now.Tag != f.page.tag {
+		return errStale
+	}
+	return err
 }
 
 func (f *fates) atHome(ctx context.Context, batch, home string) (state, error) {
@@ -274,8 +280,15 @@ func (f *fates) atHome(ctx context.Context, batch, home string) (state, error) {
 		return "", err
 	}
 	d, ok := h.memory(batch)
+	if !ok && h.forgotten {
+		// What it bore is settled before it is forgotten. So either this page is old, or the batch
+		// was not applied.
+		if err := f.stale(ctx); err != nil {
+			return "", err
+		}
+	}
 	if !ok && f.abort && f.page.age >= f.s.lease {
-		if d, err = f.s.void(ctx, h, batch); err != nil {
+		if d, err = f.s.void(ctx, h, batch, h.gen); err != nil {
 			return "", err
 		}
 		ok = true
@@ -305,11 +318,15 @@ func (s *Store) end(ctx context.Context, st *status, final state) (bool, error) 
 	return false, err
 }
 
-// void makes sure that a page's memory has a batch: as it is, or as one that never will be applied.
-func (s *Store) void(ctx context.Context, p *page, batch string) (done, error) {
+// void makes sure that a page's memory has a batch: as it is, or as one that never will be
+// applied. The batch was not applied when the page was in generation first.
+func (s *Store) void(ctx context.Context, p *page, batch string, first uint64) (done, error) {
 	p, err := s.change(ctx, p, func(p *page) (bool, error) {
 		if _, ok := p.memory(batch); ok {
 			return false, nil
+		}
+		if p.gen-first > recentMax/2 {
+			return false, store.ErrOutcomeUnknown // the page may have forgotten it since
 		}
 		p.remember(done{batch: batch})
 		return true, nil
@@ -364,12 +381,13 @@ const swapsMax = 200
 func (s *Store) change(ctx context.Context, p *page, edit func(*page) (bool, error)) (*page, error) {
 	var sent error
 	give := func(err error) error {
-		if sent != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
-			return fmt.Errorf("%w: %w", sent, err)
+		if sent == nil || errors.Is(err, errApplied) || errors.Is(err, store.ErrOutcomeUnknown) {
+			return err
 		}
-		return err
+		return fmt.Errorf("%w: %v", sent, err) // nothing but unknown: whoever looks must not find a conflict in it
 	}
 	for try := 0; try < swapsMax; try++ {
+		met := false // another, or itself: the page tells
 		changed, err := edit(p)
 		if err == nil && !changed {
 			return p, nil
@@ -393,11 +411,16 @@ func (s *Store) change(ctx context.Context, p *page, edit func(*page) (bool, err
 				if err := pause(ctx, try); err != nil {
 					return nil, give(err)
 				}
-			case !errors.Is(err, store.ErrMismatch):
+			case errors.Is(err, store.ErrMismatch):
+				met = true
+			default:
 				return nil, give(err)
 			}
 		}
 		if p, err = s.readPage(ctx, p.name); err != nil {
+			if met && sent == nil {
+				sent = store.ErrOutcomeUnknown // it may have met itself
+			}
 			return nil, give(err)
 		}
 	}

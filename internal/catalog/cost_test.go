@@ -1,0 +1,258 @@
+package catalog_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/kernel/kerneltest"
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/mem"
+	"github.com/landfast/landfast/internal/txn"
+)
+
+// countedObjects is a bucket that notes what is asked of it.
+type countedObjects struct {
+	store.Objects
+	mu     sync.Mutex
+	reads  []string // gets and lists
+	writes []string // puts and deletes
+}
+
+func (c *countedObjects) note(to *[]string, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*to = append(*to, fmt.Sprintf(format, args...))
+}
+
+func (c *countedObjects) Get(ctx context.Context, name string) (store.Object, error) {
+	c.note(&c.reads, "%s", name)
+	return c.Objects.Get(ctx, name)
+}
+
+func (c *countedObjects) Put(ctx context.Context, name string, match store.Tag, data []byte) (store.Tag, error) {
+	c.note(&c.writes, "%s", name)
+	return c.Objects.Put(ctx, name, match, data)
+}
+
+func (c *countedObjects) List(ctx context.Context, prefix, after string, limit int) ([]string, error) {
+	c.note(&c.reads, "list %s", prefix)
+	return c.Objects.List(ctx, prefix, after, limit)
+}
+
+func (c *countedObjects) Delete(ctx context.Context, name string) error {
+	c.note(&c.writes, "delete %s", name)
+	return c.Objects.Delete(ctx, name)
+}
+
+// take gives what was asked since it was last called.
+func (c *countedObjects) take() (reads, writes []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reads, writes = c.reads, c.writes
+	c.reads, c.writes = nil, nil
+	return reads, writes
+}
+
+var shardName = regexp.MustCompile(`/\d\d$`)
+
+// inOrder lists names in the order of their first use. Pages of one set that follow each other
+// are counted.
+func inOrder(names []string) string {
+	var all []string
+	for len(names) > 0 {
+		set := shardName.ReplaceAllString(names[0], "")
+		n := 1
+		for n < len(names) && shardName.MatchString(names[n]) && shardName.ReplaceAllString(names[n], "") == set && names[n] > names[n-1] {
+			n++
+		}
+		if n > 2 {
+			all = append(all, fmt.Sprintf("%s/* (%d)", set, n))
+		} else {
+			all = append(all, names[:n]...)
+		}
+		names = names[n:]
+	}
+	return strings.Join(all, ", ")
+}
+
+// checkCost holds the writes of one operation to what package txn says that batches cost.
+func checkCost(t *testing.T, title string, writes []string) {
+	t.Helper()
+	pages, status := map[string]bool{}, 0
+	for _, w := range writes {
+		if strings.HasPrefix(strings.TrimPrefix(w, "delete "), "tx/") {
+			status++
+		} else {
+			pages[w] = true
+		}
+	}
+	switch n := len(pages); {
+	case strings.HasPrefix(title, "commit-table") && !strings.Contains(title, "staged"):
+		if len(writes) != 1 || !strings.HasPrefix(writes[0], "pointers/") {
+			t.Errorf("%s: a commit is one swap of the pointer, not %q", title, writes)
+		}
+	case strings.HasSuffix(title, "locations may overlap") && strings.HasPrefix(title, "create-table"):
+		if len(writes) != 3 || writes[0] != writes[2] || !strings.HasPrefix(writes[0], "pointers/") {
+			t.Errorf("%s: the birth of a pointer, the swap of the page of names, the birth settled; not %q", title, writes)
+		}
+	case n == 1 && status == 0:
+		if len(writes) != 1 {
+			t.Errorf("%s: a batch of one page is one swap, not %q", title, writes)
+		}
+	case n > 0:
+		if status != 3 || len(writes) != 2*n+3 {
+			t.Errorf("%s: a batch of %d pages is %d writes, not %q", title, n, 2*n+3, writes)
+		}
+	}
+}
+
+// What each operation asks of a bucket, alone and warm: the price list of bucket mode. No operation
+// caches anything yet: what is read to decide is read again to apply.
+func TestCost(t *testing.T) {
+	objects := &countedObjects{Objects: mem.NewObjects()}
+	db := txn.New(txn.Options{Objects: objects, Layout: txn.Packed{}})
+	s := &stack{T: t, store: kerneltest.NewStore(db)}
+	s.start(s.store, local.New(local.Options{}), func() string { return fmt.Sprintf("batch-%d", s.next()) })
+
+	lax := map[string]string{catalog.PropertyAllowOverlap: "true"}
+	inLax := func(table string) *catalog.CreateTable {
+		op := createTable(table)
+		op.Request.Warehouse = "lax"
+		return op
+	}
+	commitInLax := setProperty("ns.t", "k", "v")
+	commitInLax.Request.Warehouse = "lax"
+	dying := func() string {
+		find := &catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}}
+		s.must(find)
+		return find.Result.Lists[0].ID
+	}
+	table := createTable("ns.t")
+	type step struct {
+		title string
+		op    func() kernel.Operation
+	}
+	given := func(op kernel.Operation) func() kernel.Operation { return func() kernel.Operation { return op } }
+	var got strings.Builder
+	for _, c := range []step{
+		{"create-warehouse", given(&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+			ID: "lax-id", Name: "lax", Root: blob.Root{URI: "file:///w/lax", Dir: "/w/lax"}, Properties: lax}})},
+		{"get-warehouse", given(&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: "lax"}})},
+		{"list-warehouses", given(&catalog.ListWarehouses{})},
+		{"create-warehouse, of a bucket", given(&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+			ID: "s3-id", Name: "s3", Root: blob.Root{URI: "s3://bucket/lake"}, Properties: lax}})},
+		{"set-warehouse-s3", given(&catalog.SetWarehouseS3{Request: catalog.SetWarehouseS3Request{Name: "s3", S3: blob.S3Options{Region: "eu-central-1"}}})},
+		{"delete-warehouse", given(&catalog.DeleteWarehouse{Request: catalog.DeleteWarehouseRequest{Name: "s3"}})},
+		{"create-namespace", given(createNamespace("ns"))},
+		{"create-namespace, where locations may overlap", given(&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: "lax", Levels: []string{"ns"}}})},
+		{"get-namespace", given(&catalog.GetNamespace{Request: catalog.GetNamespaceRequest{Warehouse: "main", Levels: []string{"ns"}}})},
+		{"list-namespaces", given(&catalog.ListNamespaces{Request: catalog.ListNamespacesRequest{Warehouse: "main"}})},
+		{"update-namespace-properties", given(&catalog.UpdateNamespaceProperties{Request: catalog.UpdateNamespacePropertiesRequest{
+			Warehouse: "main", Levels: []string{"ns"}, Updates: map[string]string{"k": "v"}}})},
+		{"create-table", given(table)},
+		{"create-table, where the client says", given(createTableAt("ns.own", "file:///w/main/own"))},
+		{"create-table, where locations may overlap", given(inLax("ns.t"))},
+		{"load-table", given(loadTable("ns.t"))},
+		{"table-exists", given(&catalog.TableExists{Request: catalog.TableExistsRequest{Warehouse: "main", Table: ident("ns.t")}})},
+		{"list-tables", given(&catalog.ListTables{Request: catalog.ListTablesRequest{Warehouse: "main", Namespace: []string{"ns"}}})},
+		{"commit-table", given(setProperty("ns.t", "k", "v"))},
+		{"commit-table, where locations may overlap", given(commitInLax)},
+		{"commit-table, of what was staged", given(stagedCreate("ns.staged", "file:///w/main/staged"))},
+		{"commit-transaction, of two tables", given(transaction(
+			change("ns.t", noAssert, `[{"action":"set-properties","updates":{"k":"1"}}]`),
+			change("ns.own", noAssert, `[{"action":"set-properties","updates":{"k":"1"}}]`)))},
+		{"rename-table", given(renameTable("ns.own", "ns.other"))},
+		{"find-tables", given(&catalog.FindTables{Request: catalog.FindTablesRequest{Warehouse: "main"}})},
+		{"give-up", func() kernel.Operation {
+			lost := strings.Replace(table.Result.MetadataLocation, "/00000-", "/00007-", 1)
+			data, err := s.files.Read(t.Context(), blob.Scope{mainRoot}, table.Result.MetadataLocation, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.files.Replace(lost, data)
+			return giveUp(lost)
+		}},
+		{"find-dying", given(&catalog.FindDying{Request: catalog.FindDyingRequest{Warehouse: "main"}})},
+		{"end-dying", func() kernel.Operation {
+			return &catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: "main", IDs: []string{dying()}}}
+		}},
+		{"unregister-table", given(&catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: "main", Table: ident("ns.t")}})},
+		{"register-table", func() kernel.Operation { return register("ns.back", table.Result.MetadataLocation) }},
+		{"drop-table", given(dropTable("ns.staged", false))},
+		{"drop-table, with purge", given(dropTable("ns.other", true))},
+		{"create-view", given(createView("ns.v"))},
+		{"load-view", given(&catalog.LoadView{Request: view("ns.v")})},
+		{"view-exists", given(&catalog.ViewExists{Request: view("ns.v")})},
+		{"list-views", given(&catalog.ListViews{Request: catalog.ListTablesRequest{Warehouse: "main", Namespace: []string{"ns"}}})},
+		{"replace-view", given(replaceView("ns.v", noAssert, `[{"action":"set-properties","updates":{"k":"v"}}]`))},
+		{"rename-view", given(renameView("ns.v", "ns.w"))},
+		{"drop-view", given(&catalog.DropView{Request: view("ns.w")})},
+		{"register-view", func() kernel.Operation {
+			for _, f := range s.files.Locations() {
+				if strings.Contains(f, "/v-") {
+					return registerView("ns.v", f)
+				}
+			}
+			t.Fatal("no file of a view")
+			return nil
+		}},
+		{"once, of commit-table", given(once("k", setProperty("ns.back", "k", "2")))},
+		{"once, again", given(once("k", setProperty("ns.back", "k", "2")))},
+		{"find-expired", given(&catalog.FindExpired{})},
+		{"forget-expired", func() kernel.Operation {
+			s.clock = s.clock.AddDate(0, 0, 1)
+			return &catalog.ForgetExpired{Request: catalog.ForgetExpiredRequest{Keys: []key.Key{key.ForOnce("main", "k")}}}
+		}},
+		{"drop-namespace", func() kernel.Operation {
+			s.must(createNamespace("empty"))
+			return dropNamespace("empty")
+		}},
+	} {
+		op := c.op()
+		objects.take()
+		if err := s.direct.Do(t.Context(), op); err != nil {
+			t.Fatalf("%s: %v", c.title, err)
+		}
+		reads, writes := objects.take()
+		checkCost(t, c.title, writes)
+		fmt.Fprintf(&got, "## %s\nreads  %d: %s\n", c.title, len(reads), inOrder(reads))
+		if len(writes) > 0 {
+			fmt.Fprintf(&got, "writes %d: %s\n", len(writes), inOrder(writes))
+		}
+		got.WriteString("\n")
+	}
+	for name := range catalog.Operations {
+		if name != "bootstrap" && !strings.Contains(got.String(), "## "+name) {
+			t.Errorf("what does %s cost?", name)
+		}
+	}
+
+	const path = "testdata/cost/packed.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got.String()); d != "" {
+		t.Errorf("-want +got; go test -run TestCost -update rewrites it:\n%s", d)
+	}
+	if left, err := db.Leftovers(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left: %q %v", left, err)
+	}
+}
