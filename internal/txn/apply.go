@@ -53,6 +53,7 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 		return err
 	}
 	var births []string
+	first := p.remembered()
 	if len(d.births) > 0 && p.recall(b.ID) == nil {
 		if err := s.lookAfresh(ctx, &p, home); err != nil {
 			return err
@@ -64,22 +65,22 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 				return nil // by another who was sent the same batch
 			}
 			if err != nil {
-				return s.unborn(ctx, births, b.ID, certain(err))
+				return s.unborn(ctx, home.page, births, b.ID, first, certain(err))
 			}
 		}
 	}
-	first, last := p.gen, p.gen
+	last := first
 	_, err = s.change(ctx, p, func(p *page) (bool, error) {
 		if err := p.recall(b.ID); err != nil && !planted.Is(planted.OwnWriteIsConflict) {
 			return false, err
 		}
 		switch {
-		case p.gen-last > recentMax/2:
+		case p.remembered()-last > recentMax/2:
 			return false, store.ErrOutcomeUnknown // the page may have forgotten that it was applied
-		case p.gen-first > recentMax/2:
+		case p.remembered()-first > recentMax/2:
 			return false, s.blockedBy(home.page) // before the page can forget that it was made void
 		}
-		last = p.gen
+		last = p.remembered()
 		if err := s.look(ctx, p, home); err != nil {
 			return false, err
 		}
@@ -112,7 +113,7 @@ func (s *Store) applyOne(ctx context.Context, b store.Batch, d division) error {
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return err
 	}
-	return s.unborn(ctx, births, b.ID, err)
+	return s.unborn(ctx, home.page, births, b.ID, first, err)
 }
 
 // lookAfresh looks before anything is written, with a newer page if need be.
@@ -128,9 +129,24 @@ func (s *Store) lookAfresh(ctx context.Context, p **page, sh *share) error {
 	}
 }
 
-// unborn takes back the births of a batch that was certainly not applied, as far as it can:
-// what it leaves is read by nobody.
-func (s *Store) unborn(ctx context.Context, births []string, batch string, because error) error {
+// unborn takes back the births of a batch that was not applied, as far as it can: what it leaves is
+// read by nobody. The home comes first: it says whether another who was sent the same batch applied it, and
+// makes that impossible otherwise.
+func (s *Store) unborn(ctx context.Context, home string, births []string, batch string, first uint64, because error) error {
+	if len(births) == 0 {
+		return because
+	}
+	p, err := s.readPage(ctx, home)
+	if err != nil {
+		return because
+	}
+	known, err := s.void(ctx, p, batch, first)
+	switch {
+	case err != nil:
+		return because
+	case known.applied:
+		return nil
+	}
 	for _, birth := range births {
 		_ = s.clear(ctx, nil, birth, batch, false)
 	}
@@ -138,7 +154,7 @@ func (s *Store) unborn(ctx context.Context, births []string, batch string, becau
 }
 
 // resolveAt finds out about a swap of one page that was sent and not answered, and makes it
-// impossible if it was not done. It was not when the page was in generation first.
+// impossible if it was not done. It was not when the page had remembered so many batches as first.
 func (s *Store) resolveAt(ctx context.Context, name, batch string, first uint64, because error) error {
 	p, err := s.readPage(ctx, name)
 	var known done
@@ -313,7 +329,7 @@ func (s *Store) begin(ctx context.Context, b store.Batch, d division) (*status, 
 // commit swaps the status record to COMMITTED. A *store.ConflictError: it is aborted, and
 // stays so. Once a swap was sent that was not answered, any other error is ErrOutcomeUnknown: it may arrive yet.
 func (s *Store) commit(ctx context.Context, st *status) error {
-	for try := 0; ; try++ {
+	for try := 0; try < swapsMax; try++ {
 		ended, err := s.end(ctx, st, committed)
 		switch {
 		case ended:
@@ -341,6 +357,7 @@ func (s *Store) commit(ctx context.Context, st *status) error {
 			return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
 		}
 	}
+	return store.ErrOutcomeUnknown
 }
 
 // abandon ends a batch that cannot be committed, as far as it can: its lease does the rest.

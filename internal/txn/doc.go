@@ -22,8 +22,8 @@
 // nobody can, and whoever meets an intent carries it out. Nothing applied is ever undone.
 //
 //   - Readers take nothing and wait for nothing: they read the page, then the status record of the
-//     intents in it: COMMITTED gives the new value, anything else the old one. In that order,
-//     the value they give was the record's at one moment of the read.
+//     intents in it: COMMITTED gives the new value, anything else the old one, if the page is the
+//     newest then. In that order, the value they give was the record's at one moment of the read.
 //   - Writers take another's pending intent for busy, never for its old value: both could
 //     be right when they look, and only one of them in the end. Intents of conditions
 //     share a record, those of writes do not.
@@ -52,6 +52,12 @@
 //
 // # Cost
 //
-// In requests to the store, without conflicts: Get of a settled record 1; a batch in
-// one page 2 (read, swap), and 1 for each parent; with b births 2+3b more at most; a batch of n pages n reads and 2n+3 writes.
+// In requests to the store, without conflicts: Get of a settled record 1, of one with a pending
+// intent 3; a batch in one page 2 (read, swap) and 1 for each parent; b births cost 3b more, and the parents
+// once more; a batch of n pages n reads (fresh ones need none), 2 for each parent, and 2n+3 writes.
+//
+// # Limits
+//
+// A page remembers its last 256 batches. A batch id that is sent to Apply again after that may be applied
+// again, and its outcome is unknown: whoever sends a batch asks soon, and never sends it twice.
 package txn

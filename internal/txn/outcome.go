@@ -33,7 +33,7 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 	if _, ok := p.memory(b.ID); !ok && planted.Is(planted.OutcomeNotFinal) {
 		return store.NotApplied, nil
 	}
-	known, err := s.void(ctx, p, b.ID, p.gen)
+	known, err := s.void(ctx, p, b.ID, p.remembered())
 	switch {
 	case err != nil:
 		return 0, err
@@ -45,7 +45,7 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 
 // mayHaveForgotten reports whether a batch that the page has no memory of can have been applied in it.
 func (p *page) mayHaveForgotten(sh *share) bool {
-	if !p.forgotten {
+	if p.forgotten == 0 {
 		return false
 	}
 	written := func(c store.Cond) bool {

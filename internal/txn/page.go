@@ -79,8 +79,9 @@ type page struct {
 	seals   []seal
 	// recent are the last batches that were applied here or made void, oldest first, at
 	// most recentMax. A batch that is not among them was not applied in this page as long as none was forgotten.
-	recent    []done
-	forgotten bool
+	recent []done
+	// forgotten is how many it remembers no more.
+	forgotten uint64
 }
 
 // recentMax is how many batches a page remembers.
@@ -116,6 +117,10 @@ func (p *page) memory(batch string) (done, bool) {
 	}
 	return done{}, false
 }
+
+// remembered is how many batches the page ever remembered. One that was remembered since the
+// number was first is remembered still, as long as it rose by no more than recentMax.
+func (p *page) remembered() uint64 { return p.forgotten + uint64(len(p.recent)) }
 
 func (p *page) remember(d done) {
 	if _, ok := p.memory(d.batch); !ok {
@@ -197,9 +202,9 @@ func (p *page) encode() []byte {
 		w.text(s.prefix.Path)
 	}
 	if over := len(p.recent) - recentMax; over > 0 {
-		p.recent, p.forgotten = p.recent[over:], true
+		p.recent, p.forgotten = p.recent[over:], p.forgotten+uint64(over)
 	}
-	w.flag(p.forgotten)
+	w.number(p.forgotten)
 	w.number(uint64(len(p.recent)))
 	for _, d := range p.recent {
 		w.text(d.batch)
@@ -248,7 +253,7 @@ func decodePage(o store.Object) (*page, error) {
 	for n := range p.seals {
 		p.seals[n] = seal{batch: r.text(), digest: r.text(), prefix: key.Prefix{Level: key.Level(r.number()), Path: r.text()}}
 	}
-	p.forgotten = r.flag()
+	p.forgotten = r.number()
 	p.recent = make([]done, r.count())
 	for n := range p.recent {
 		d := done{batch: r.text(), applied: r.flag()}

@@ -280,7 +280,7 @@ func (f *fates) atHome(ctx context.Context, batch, home string) (state, error) {
 		return "", err
 	}
 	d, ok := h.memory(batch)
-	if !ok && h.forgotten {
+	if !ok && h.forgotten > 0 {
 		// What it bore is settled before it is forgotten. So either this page is old, or the batch
 		// was not applied.
 		if err := f.stale(ctx); err != nil {
@@ -288,7 +288,7 @@ func (f *fates) atHome(ctx context.Context, batch, home string) (state, error) {
 		}
 	}
 	if !ok && f.abort && f.page.age >= f.s.lease {
-		if d, err = f.s.void(ctx, h, batch, h.gen); err != nil {
+		if d, err = f.s.void(ctx, h, batch, h.remembered()); err != nil {
 			return "", err
 		}
 		ok = true
@@ -319,13 +319,13 @@ func (s *Store) end(ctx context.Context, st *status, final state) (bool, error) 
 }
 
 // void makes sure that a page's memory has a batch: as it is, or as one that never will be
-// applied. The batch was not applied when the page was in generation first.
+// applied. The batch was not among those the page had remembered when they were so many as first.
 func (s *Store) void(ctx context.Context, p *page, batch string, first uint64) (done, error) {
 	p, err := s.change(ctx, p, func(p *page) (bool, error) {
 		if _, ok := p.memory(batch); ok {
 			return false, nil
 		}
-		if p.gen-first > recentMax/2 {
+		if p.remembered()-first > recentMax/2 {
 			return false, store.ErrOutcomeUnknown // the page may have forgotten it since
 		}
 		p.remember(done{batch: batch})

@@ -56,9 +56,9 @@ const (
 	NoSuchNamespace Refusal = "no-such-namespace"
 	NoSuchTable     Refusal = "no-such-table" // or view
 	AlreadyExists   Refusal = "already-exists"
-	NotEmpty        Refusal = "not-empty"
-	Requirement     Refusal = "requirement-failed"
-	Location        Refusal = "location-taken" // by whom is not modelled
+	NotEmpty        Refusal = "not-empty"          // of a warehouse: it has namespaces; that files are still being deleted is Busy
+	Requirement     Refusal = "requirement-failed" // one of its Part; what is stale for other reasons is Busy
+	Location        Refusal = "location-taken"     // by whom is not modelled
 )
 
 // Name is a table's or view's place: Namespace is dotted. With Name empty it is a
@@ -83,6 +83,8 @@ type Part struct {
 	// Expect is what `main` must be, by assert-ref-snapshot-id; nil: no such requirement;
 	// zero: there must be no `main`.
 	Expect *int64 `json:"expect,omitempty"`
+	// UUID is what the table's must be, by assert-table-uuid; empty: no such requirement.
+	UUID string `json:"uuid,omitempty"`
 }
 
 // State is what an answer showed of one table, view or namespace.
@@ -130,7 +132,8 @@ type Operation struct {
 
 	// Seen is what the answer showed: of a load, a commit, a creation or a registration.
 	Seen State `json:"seen,omitzero"`
-	// Listed are the names that a list showed, sorted.
+	// Listed are the names that a list showed, sorted: of ListTables the last parts, of
+	// ListNamespaces dotted with all levels.
 	Listed []string `json:"listed,omitempty"`
 }
 
