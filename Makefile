@@ -11,6 +11,9 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 ARGS ?=
 # Rounds of `make faults`.
 ROUNDS ?= 20
+# Seeds of `make sim`, and the first of them.
+SEEDS ?= 1000
+FROM ?= 1
 # Time for each target of `make fuzz`.
 FUZZTIME ?= 30s
 
@@ -47,8 +50,12 @@ bench: ## Measure figures, each beside a floor measured in the same run
 	go run ./test/bench $(ARGS)
 
 .PHONY: faults
-faults: ## Kill the server in the middle of 16 writers, ROUNDS times
-	go test -v -count=1 -timeout 60m ./test/crash -run TestKill -args -rounds $(ROUNDS)
+faults: ## Play ROUNDS rounds of faults on real processes: kills, freezes, network, disk, clock
+	go test -v -count=1 -timeout 90m ./test/crash -run TestFaults -args -rounds $(ROUNDS)
+
+.PHONY: sim
+sim: ## Run SEEDS seeds of the simulator on each variant of the store, from seed FROM
+	go test -v -count=1 -timeout 240m ./internal/sim -run 'TestSim$$' -args -seeds $(SEEDS) -from $(FROM) $(ARGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder, FUZZTIME each

@@ -27,6 +27,8 @@ var Floors = [][]string{
 
 	// Beside the house: nothing imports these.
 	{"internal/sim/history"},
+	{"internal/sim/check"},
+	{"internal/sim", "internal/sim/exhaust"},
 	{"internal/floors", "test/bench", "test/crash"},
 }
 
@@ -38,7 +40,7 @@ var Concrete = []string{
 }
 
 // Wiring are the packages that choose modes.
-var Wiring = []string{"internal/server", "test/bench"}
+var Wiring = []string{"internal/server", "internal/sim", "test/bench"}
 
 // Suites hold tests of contracts. Only tests and other suites import them.
 var Suites = []string{
@@ -51,6 +53,7 @@ var Modules = map[string][]string{
 	"github.com/alecthomas/kong":          {"cmd/landfast"},
 	"github.com/aws/aws-sdk-go-v2":        {"internal/blob/s3"},
 	"github.com/aws/smithy-go":            {"internal/blob/s3"},
+	"github.com/anishathalye/porcupine":   {"internal/sim/check"},
 	"github.com/cespare/xxhash/v2":        {"internal/txn"},
 	"github.com/go-json-experiment/json":  {"internal/rawjson"},
 	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},

@@ -113,9 +113,14 @@ func (c addSchema) apply(b *builder) error {
 		}
 		if existing.SameAs(c.schema) {
 			id := b.schemas.entries[i].head
-			b.lastSchema = nil
-			if b.addedSchemas[id] {
+			if c.schema.HighestFieldID() > b.lastColumnID { // of a base that others wrote
+				b.lastColumnID = c.schema.HighestFieldID()
+				put(&b.addedSchemas, id, true)
+				b.lastSchema, b.changed = &id, true
+			} else if b.lastSchema != nil && b.addedSchemas[id] {
 				b.lastSchema = &id
+			} else {
+				b.lastSchema = nil
 			}
 			return nil
 		}

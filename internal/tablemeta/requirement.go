@@ -137,7 +137,7 @@ func tableMissing(*state) error { return requirementFailed("table already exists
 func assertUUID(f *fields) requirement {
 	uuid := f.string("uuid")
 	return func(base *state) error {
-		if !strings.EqualFold(uuid, base.uuid) {
+		if base.uuid == "" || !strings.EqualFold(uuid, base.uuid) {
 			return requirementFailed("UUID does not match: expected %s != %s", orNull(base.uuid), excerpt(uuid))
 		}
 		return nil

@@ -54,13 +54,16 @@ func (c *checker) filesOf(t *table) []string {
 // droppedTable checks what a dropped table leaves behind: all its files if it was
 // not purged, none of them if it was.
 func (c *checker) droppedTable(t *table) {
-	newest, number, purged, created := "", -1, false, false
+	newest, number, purged, created, unheard := "", -1, false, false, 0
 	known := map[string]int{}
 	for _, o := range t.ops {
 		if o.naming != nil && o.naming.purge && o.outcome != refused {
 			purged = true
 		}
 		created = created || o.outcome == done
+		if o.edit != nil && o.location == "" && o.outcome != refused {
+			unheard++
+		}
 		if o.location == "" {
 			continue
 		}
@@ -79,10 +82,10 @@ func (c *checker) droppedTable(t *table) {
 		return // it never was
 	case purged:
 		c.purged++
-		// A purge deletes what the table's last metadata names. A few commits whose
-		// answers were lost may have pushed the oldest out of its log.
+		// A purge deletes what the table's last metadata names. The commits whose answers
+		// were lost, or name no file, may have pushed the oldest out of its log.
 		for location, n := range known {
-			if n > number-t.keepsLog+writers {
+			if n > number-t.keepsLog+unheard {
 				c.doomed = append(c.doomed, location)
 			}
 		}
@@ -166,6 +169,7 @@ func (c *checker) chain(t *table, head string, live bool) ([]*version, bool) {
 		if first == 0 {
 			c.metadataLog(t, chain[:i+1])
 		}
+		c.readable(t, v)
 	}
 	return chain, true
 }
@@ -183,6 +187,7 @@ func (c *checker) forgetting(t *table, chain []*version, gone map[*version]bool)
 	for i, v := range chain[:max(0, len(chain)-1-t.keepsLog)] {
 		ends := chain[i+1+t.keepsLog].LastUpdated + grace.Milliseconds()
 		switch {
+		case c.obs.clockMoved:
 		case gone[v] && c.obs.now < ends:
 			c.problem("table %s: %s was deleted %v before its time", t.id, v.location, time.Duration(ends-c.obs.now)*time.Millisecond)
 		case !gone[v] && c.obs.started > ends+slack.Milliseconds():
@@ -215,6 +220,29 @@ func (c *checker) metadataLog(t *table, chain []*version) {
 	if v.LastUpdated < newest {
 		c.problem("table %s: last-updated-ms of %s runs back: %d after %d", t.id, v.location, v.LastUpdated, newest)
 	}
+}
+
+// readerTolerance is how far times may run back for the readers that are written in Java.
+const readerTolerance = time.Minute
+
+// readable wants the times in a metadata file to be such that no reader refuses it.
+func (c *checker) readable(t *table, v *version) {
+	inOrder := func(log string, times []int64) {
+		for i, at := range append(times, v.LastUpdated) {
+			if i > 0 && at < times[i-1]-readerTolerance.Milliseconds() {
+				c.problem("table %s: no reader accepts %s: %d follows %d in its %s log and last-updated-ms", t.id, v.location, at, times[i-1], log)
+			}
+		}
+	}
+	var files, snapshots []int64
+	for _, e := range v.MetadataLog {
+		files = append(files, e.Time)
+	}
+	for _, e := range v.SnapshotLog {
+		snapshots = append(snapshots, e.Time)
+	}
+	inOrder("metadata", files)
+	inOrder("snapshot", snapshots)
 }
 
 // explain finds the operations that made each version, and returns in which
@@ -385,7 +413,7 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 	// The reason why a requirement on main failed is still there.
 	main := chain[len(chain)-1].main()
 	for _, o := range t.ops {
-		if o.outcome == refused && o.status == http.StatusConflict && !o.hopeless && o.edit != nil && o.edit.snapshot != nil && sameID(o.expectedMain, main) {
+		if o.outcome == refused && !o.busy && o.status == http.StatusConflict && !o.hopeless && o.edit != nil && o.edit.snapshot != nil && sameID(o.expectedMain, main) {
 			c.problem("table %s: %s was refused because main had moved, which it has not", t.id, o)
 		}
 	}

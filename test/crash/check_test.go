@@ -17,6 +17,8 @@ type observation struct {
 	files      archive
 	// started is when the server was, in milliseconds since 1970, and now when all this was seen.
 	started, now int64
+	// clockMoved says that the server's clock was wrong at times: it tells no durations.
+	clockMoved bool
 }
 
 // loaded is a table as a load answers it.
@@ -40,8 +42,20 @@ type report struct {
 	// else of theirs must be there.
 	reached map[string]bool
 
-	live, dropped, purged, views, versions, snapshots, spaces, reads, transactions int // that were checked
-	forgotten                                                                      int // tables whose first files were deleted before they were seen
+	looked
+}
+
+// looked is how much a check has looked at.
+type looked struct {
+	live, dropped, purged, views, spaces     int // tables that are there, or are gone
+	versions, snapshots, reads, transactions int
+	forgotten                                int // tables whose first files were deleted before they were seen
+}
+
+func (l *looked) add(other looked) {
+	l.live, l.dropped, l.purged, l.views, l.spaces = l.live+other.live, l.dropped+other.dropped, l.purged+other.purged, l.views+other.views, l.spaces+other.spaces
+	l.versions, l.snapshots, l.reads = l.versions+other.versions, l.snapshots+other.snapshots, l.reads+other.reads
+	l.transactions, l.forgotten = l.transactions+other.transactions, l.forgotten+other.forgotten
 }
 
 func (r *report) problem(format string, args ...any) {
@@ -90,9 +104,14 @@ func (c *checker) answers() {
 		switch {
 		case o.outcome == done && o.hopeless:
 			c.problem("%s had to be refused and was acknowledged", o)
-		case o.outcome == refused && o.status != 0 && o.status != http.StatusTooManyRequests && !slices.Contains(o.refusable, o.status):
+		case o.outcome == refused && o.busy && o.status == http.StatusBadRequest && c.obs.clockMoved: // a clock was ahead when it was sent
+		case o.outcome == refused && o.busy && o.status != http.StatusTooManyRequests && !o.excused:
+			c.problem("%s was refused although nothing had failed: %d %s", o, o.status, o.message)
+		// It may have been taken away before the request was repeated; for the reason see refusals.
+		case o.outcome == refused && o.sending.repeated && (o.status == http.StatusNotFound || o.status == http.StatusBadRequest && o.hopeless):
+		case o.outcome == refused && !o.busy && o.status != 0 && !slices.Contains(o.refusable, o.status):
 			c.problem("%s was refused without a reason: %d %s", o, o.status, o.message)
-		case o.outcome == unknown && o.answered == never && !o.afterKill:
+		case o.outcome == unknown && o.answered == never && !o.excused:
 			c.problem("%s has no outcome although nothing had failed: %d %s", o, o.status, o.message)
 		}
 	}
@@ -178,7 +197,7 @@ func (c *checker) possible(ops []*operation, subject string) bindings {
 				at[o.naming.to] = true
 			}
 		case refused:
-			if o.naming.drops() && o.status == http.StatusNotFound {
+			if o.naming.drops() && o.status == http.StatusNotFound { // which no busy server answers
 				if !at[""] {
 					c.problem("%s: %s found nothing to drop, but it was %s", subject, o, at)
 				}
@@ -278,11 +297,10 @@ func (c *checker) namespace(n *namespace) {
 	c.namespaceProperties(subject, own, properties)
 }
 
-// namespaceProperties wants each writer's property to be that of its last change,
-// or of a later unknown one, and the shared one to be that of a change which no
-// other is known to have followed.
+// namespaceProperties wants each writer's property, and the one that they share, to be that
+// of a change which no other is known to have followed.
 func (c *checker) namespaceProperties(subject string, ops []*operation, properties map[string]string) {
-	last := map[string]*operation{} // by writer
+	byWriter := map[string][]*operation{} // that were done
 	var edits []*operation
 	for _, o := range ops {
 		if o.edit == nil {
@@ -290,7 +308,7 @@ func (c *checker) namespaceProperties(subject string, ops []*operation, properti
 		}
 		edits = append(edits, o)
 		if o.outcome == done {
-			last[o.writer] = o
+			byWriter[o.writer] = append(byWriter[o.writer], o)
 		}
 	}
 	for k, token := range properties {
@@ -313,16 +331,23 @@ func (c *checker) namespaceProperties(subject string, ops []*operation, properti
 		switch {
 		case o.outcome == unknown && has:
 			c.resolved[o] = done
-			last[o.writer] = o
-		case o.outcome == unknown:
+		case o.outcome == unknown: // or another of the writer's has replaced it, which comes to the same
 			c.resolved[o] = refused
 		}
 	}
-	for writer, o := range last {
-		for _, k := range []string{writerProperty + writer, pairProperty + writer} {
-			if properties[k] != o.token {
+	for writer, made := range byWriter {
+		k := writerProperty + writer
+		is := c.h.byToken[properties[k]]
+		for _, o := range made {
+			if is == nil || is.answered < o.sent {
 				c.problem("%s: %s is lost: %s is %q", subject, o, k, properties[k])
 			}
+		}
+	}
+	for k, token := range properties {
+		writer, ok := strings.CutPrefix(k, writerProperty)
+		if ok && properties[pairProperty+writer] != token {
+			c.problem("%s: half a change: %s is %q but %s%s is %q", subject, k, token, pairProperty, writer, properties[pairProperty+writer])
 		}
 	}
 	for k := range properties {
@@ -370,7 +395,7 @@ func (c *checker) refusals() {
 	// That of one table is the reason for all of a transaction.
 	wasGone := func(o *operation) bool { return before(unbinds[o.addressed], o) }
 	for _, o := range c.h.ops {
-		if o.outcome != refused || o.hopeless || o.answered == never {
+		if o.outcome != refused || o.busy || o.hopeless || o.answered == never {
 			continue
 		}
 		switch {

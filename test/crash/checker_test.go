@@ -234,7 +234,31 @@ func TestCheckerSees(t *testing.T) {
 			o.contested, o.status, o.refusable = "file:///w/x", http.StatusBadRequest, []int{http.StatusBadRequest}
 		}, "the location file:///w/x was taken"},
 		{"refused without a reason", func(s *scene) { s.commit(s.plain, "b", fails).refusable = nil }, "was refused without a reason"},
-		{"no outcome although nothing failed", func(s *scene) { s.commit(s.plain, "b", cutOff).afterKill = false }, "has no outcome although nothing had failed"},
+		{"refused by a busy server although nothing failed", func(s *scene) {
+			o := s.commit(s.plain, "b", fails)
+			o.busy, o.status = true, http.StatusInsufficientStorage
+		}, "was refused although nothing had failed"},
+		{"repeated, and refused for a table that is there", func(s *scene) {
+			s.commit(s.plain, "b", missing).sending.repeated = true
+		}, "which nobody took away"},
+		{"no outcome although nothing failed", func(s *scene) { s.commit(s.plain, "b", cutOff).excused = false }, "has no outcome although nothing had failed"},
+
+		// Times.
+		{"a version is long before the last of its metadata log", func(s *scene) {
+			v := s.head(s.plain)
+			v.LastUpdated = v.MetadataLog[2].Time - 60_001
+		}, "in its metadata log and last-updated-ms"},
+		{"the metadata log runs far back", func(s *scene) {
+			s.head(s.plain).MetadataLog[0].Time += 120_000
+		}, "in its metadata log and last-updated-ms"},
+		{"a version is long before the last of its snapshot log", func(s *scene) {
+			log := s.head(s.hot).SnapshotLog
+			log[len(log)-1].Time = s.head(s.hot).LastUpdated + 60_001
+		}, "in its snapshot log and last-updated-ms"},
+		{"the snapshot log of an old version runs far back", func(s *scene) {
+			s.files[s.appends[1].location].SnapshotLog[0].Time += 120_000
+		}, "in its snapshot log and last-updated-ms"},
+		{"last-updated-ms runs back", func(s *scene) { s.head(s.plain).LastUpdated -= 10 }, "runs back"},
 
 		// Files.
 		{"the pointer's file is missing", func(s *scene) { delete(s.files, s.tables["n.plain"]) }, "is missing"},

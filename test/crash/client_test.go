@@ -6,28 +6,42 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// requestTimeout bounds one request. The server's own limit is lower than this
-// only by configuration: what this cuts off is a server that hangs.
-const requestTimeout = 90 * time.Second
+// requestTimeout bounds one request, unless a fault makes clients less patient. The
+// server's own limit is lower: what this cuts off is a server that hangs.
+const requestTimeout = 45 * time.Second
 
 // client speaks the Iceberg REST protocol, and knows nothing of this project's code.
 type client struct {
-	base string // http://127.0.0.1:port
-	http *http.Client
+	base     string // http://127.0.0.1:port
+	http     *http.Client
+	patience atomic.Int64 // a time.Duration: how long it waits for an answer
+	dials    atomic.Int64 // connections that it made
 }
 
 func newClient(base string) *client {
-	return &client{base, &http.Client{
-		Timeout:   requestTimeout,
-		Transport: &http.Transport{MaxIdleConnsPerHost: writers},
+	c := &client{base: base}
+	c.patience.Store(int64(requestTimeout))
+	var dialer net.Dialer
+	c.http = &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: writers,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err == nil {
+				c.dials.Add(1)
+			}
+			return conn, err
+		},
 	}}
+	return c
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -47,18 +61,45 @@ type tableAnswer struct {
 	parsed           *version
 }
 
-// outcome is what a client may conclude: 2xx is done, 4xx is refused, everything
-// else, an answer that was cut off included, is unknown.
+// outcome is what a client may conclude: 2xx is done, an error that the server names is
+// refused unless it says that nobody knows, everything else, an answer that was cut off
+// included, is unknown.
 func (a answer) outcome() outcome {
 	switch {
 	case a.err != nil:
 		return unknown
 	case a.status/100 == 2:
 		return done
-	case a.status/100 == 4:
-		return refused
+	case a.refusal() == "", a.refusal() == "CommitStateUnknownException":
+		return unknown
 	}
-	return unknown
+	return refused
+}
+
+// refusal is the type of an error that the server names; empty if this is none.
+func (a answer) refusal() string {
+	var body struct {
+		Error struct{ Type string }
+	}
+	if a.err != nil || a.status < 400 || json.Unmarshal(a.body, &body) != nil {
+		return ""
+	}
+	return body.Error.Type
+}
+
+// busy tells whether a refusal says nothing about the catalog: the server could not do
+// what was asked, and has changed nothing.
+func (a answer) busy() bool {
+	switch a.refusal() {
+	case "TooManyRequestsException", "SlowDownException", "InsufficientStorageException", "InternalServerError",
+		"RequestTimeoutException", "ClientClosedRequestException":
+		return true
+	case "CommitFailedException":
+		return strings.Contains(a.message(), "has changed nothing")
+	case "IllegalArgumentException":
+		return strings.Contains(a.message(), "ahead of the server's clock")
+	}
+	return false
 }
 
 func (a answer) message() string {
@@ -112,10 +153,13 @@ func (c *client) send(r request) answer {
 	if r.body != nil {
 		in = bytes.NewReader(r.body)
 	}
-	req, err := http.NewRequestWithContext(context.Background(), r.method, c.base+r.path, in)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.patience.Load()))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, in)
 	if err != nil {
 		panic(err)
 	}
+	req.GetBody = nil // what has a key is not sent again unasked
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

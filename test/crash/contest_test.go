@@ -31,7 +31,6 @@ func (w *writer) contend() {
 	case <-c.full:
 		c.enter(w)
 	case <-w.over:
-		w.stopped = true
 	}
 }
 

@@ -1,12 +1,29 @@
-// Package crash kills a real server in the middle of its writers and proves that
-// what comes back is what was acknowledged. It holds tests only: `make faults`
-// runs many rounds of it, and the ordinary tests run a few.
+// Package crash lets everything go wrong for real servers in the middle of their writers,
+// and proves that what is there afterwards is what was acknowledged. It holds tests only:
+// `make faults` plays many rounds, and the ordinary tests play every fault once.
 //
 // # Nouns
 //
-// A round starts `landfast serve` on the data directory of the round before, lets
-// sixteen writers loose on it over HTTP, sends SIGKILL at a random moment after at
-// least two hundred acknowledged writes, starts it again and checks.
+// A configuration is a way to run the server: how many processes, with which flags, on
+// what state, and what they must stand. There is one, embedded; the rounds know nothing
+// of it but this value.
+//
+// A drill is ten rounds on one state, from an empty catalog on. Every other drill has its
+// state on a volume, a file system of its own in memory, which can be full or read-only;
+// for that the tests run themselves again in a mount namespace. Two drills run side by side.
+//
+// A round lets sixteen writers loose over HTTP. After at least two hundred acknowledged
+// writes a fault strikes, the writers go on under it, it is healed, and at least twenty
+// more writes must be acknowledged. When nothing is under way any more, everything is
+// checked.
+//
+// A fault is something that goes wrong once: a process is killed, or killed again and
+// again while it starts, or frozen; requests or answers are dropped, cut and delayed; the
+// disk is full, or read-only; the clock jumps; or two of these at once. The types that
+// implement it say what each does.
+//
+// The proxy stands between the writers and a server and passes on bytes, or not. It also
+// knows when nothing is under way any more.
 //
 // The history is every operation that a writer sent: what it was to change, when
 // it was sent and answered on one logical clock, and whether the answer was done,
@@ -14,36 +31,46 @@
 // and leaves it in what it changes. A request carries one operation; one of
 // transactions/commit carries one for each table.
 //
-// A replay repeats requests that bore an Idempotency-Key, under it, after the
-// restart: all whose answer did not come, and some that were acknowledged. A sweep
-// of the warehouse runs beside it.
+// A repetition sends a request again under its Idempotency-Key: some of those whose
+// answer did not come at once, by the writer; all others after the round, each twice at
+// the same time, with some that were acknowledged. A sweep of the warehouse runs beside it.
 //
-// The observation is what the server and the file system show after the restart:
+// The observation is what the servers and the file system show after the round:
 // listings, loads, and the metadata files themselves, read without the server.
 //
 // The checker is a function of a history and an observation. It walks each table
 // from its pointer back to its first metadata file and wants every difference
 // between two neighbours explained, wholly and exactly, by operations that could
-// have succeeded.
+// have succeeded. At the end of a drill, the judge of the simulator looks for one order
+// of all of its operations.
 //
 // # Promise
 //
 // A round passes only if every acknowledged operation is there or was replaced by
 // a later one, in an order that respects which was answered before which was sent;
 // every unknown one is wholly there or wholly absent, and stays so in later rounds;
-// no refused one is there; what was read or was a reason for a refusal before the
-// crash is still true after it; every file that a pointer or a metadata log names
-// is there and right; listings agree with loads; purged files go away, data files
-// too, and nobody else's do; a transaction is in all of its tables or in none, for
-// every read; what fell off a log with delete-after-commit stays for the time of
-// grace and goes after it; a replay is answered as the request was, and nothing
-// happens twice; a sweep gives up nothing that a table has.
-// TestCheckerSees feeds the checker one corrupted observation of each sort.
+// no refused one is there, whether the reason was the catalog or the disk; what was read
+// or was a reason for a refusal is true; every file that a pointer or a metadata log names
+// is there and right, with times that every reader accepts; listings agree with loads;
+// purged files go away, data files too, and nobody else's do; a transaction is in all of
+// its tables or in none, for every read; what fell off a log with delete-after-commit
+// stays for the time of grace and goes after it; a repetition is answered as the request
+// was, and nothing happens twice; a sweep gives up nothing that a table has. Only a fault
+// that can cause it excuses that an answer does not come, or that a server is busy.
+// TestCheckerSees and TestOrder feed the checkers one corrupted observation of each sort.
 //
 // # Caveats
 //
 // It is the process that dies, not the machine: what the operating system had
 // accepted survives here even if it was never synced. That the data reaches the
-// disk rests on the stores' own tests. Writers stop at their first unknown answer
-// of a round, so one writer has at most one unknown operation in each.
+// disk rests on the stores' own tests.
+//
+// The server is the real one but for time.Now, which a build for these tests lets run
+// ahead (see clock). Files keep the machine's time, as those of a remote store do. In
+// a drill whose clock has jumped nothing is concluded from how long files stay.
+//
+// Full and read-only disks are had on Linux only, and need user namespaces or root: where
+// neither is given the tests fail. Windows has no frozen processes and no clock.
+//
+// The judge gives up on some drills, whose number is printed: too much is possible there.
 package crash

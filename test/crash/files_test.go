@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"testing"
+	"slices"
 
 	"github.com/twmb/avro"
 	"github.com/twmb/avro/ocf"
@@ -26,7 +26,7 @@ func (w *writer) addData() {
 		return
 	}
 	o := w.appendTo(t, base)
-	o.kind, o.refusable = "append data", nil
+	o.kind = "append data" // refused if an earlier append, of which nothing was heard, comes in between
 	s := o.edit.snapshot
 	dir := base.Location + "/data/" + o.token
 	files := map[string][]byte{}
@@ -44,8 +44,8 @@ func (w *writer) addData() {
 		return map[string]any{"manifest_path": file}
 	})
 	for location, content := range files {
-		if err := writeFile(location, content); err != nil {
-			panic(err) // nobody but the tests and the server touches the directory
+		if writeFile(location, content) != nil {
+			return // the disk is not as it should be: a client that cannot write its files does not commit
 		}
 		o.edit.files = append(o.edit.files, location)
 	}
@@ -56,16 +56,16 @@ func (w *writer) addData() {
 const heavySnapshots = 6
 
 // heavyTable makes a table whose purge takes a while.
-func (w *writer) heavyTable(t *testing.T) *table {
+func (w *writer) heavyTable() (*table, error) {
 	heavy, a := w.create("create", eastSpace+".heavy-"+w.token(), nil)
 	if a.outcome() != done {
-		t.Fatalf("create a table to purge: %d %s", a.status, a.message())
+		return nil, fmt.Errorf("create a table to purge: %d %s", a.status, a.message())
 	}
 	w.tables = append(w.tables, heavy)
 	for range heavySnapshots {
 		w.addData()
 	}
-	return heavy
+	return heavy, nil
 }
 
 const (
@@ -116,7 +116,7 @@ func (w *writer) unregister(t *table) answer {
 func (w *writer) register(t *table, name, location string) answer {
 	o := w.operation("register")
 	o.edit = nil
-	o.table, o.naming = t, &naming{to: name}
+	o.table, o.naming, o.registered = t, &naming{to: name}, location
 	levels, last := split(name)
 	return w.sent(tableRequest("POST", namespacePath(levels...)+"/register", object{"name": last, "metadata-location": location}), o)
 }
@@ -124,10 +124,11 @@ func (w *writer) register(t *table, name, location string) answer {
 // reregister unregisters one of the writer's own tables and mostly, but not always,
 // registers it again at once. What was left goes first.
 func (w *writer) reregister() {
-	if n := len(w.detached); n > 0 {
-		t := w.detached[n-1]
+	if sure := w.h.sure(w.detached); len(sure) > 0 {
+		t := sure[len(sure)-1]
 		if w.register(t, w.ownName(), t.newest()).outcome() == done {
-			w.detached, w.tables = w.detached[:n-1], append(w.tables, t)
+			w.detached = slices.DeleteFunc(w.detached, func(other *table) bool { return other == t })
+			w.tables = append(w.tables, t)
 		}
 		return
 	}

@@ -89,7 +89,7 @@ func (r result) applies() bool { return r == works || r == cutOffAnswer }
 
 // run sends an operation, applies it or not, and records the answer.
 func (f *fixture) run(o *operation, r result, apply func() string) *operation {
-	f.h.killing = r == cutOff || r == cutOffAnswer
+	f.failing(r)
 	f.h.send(&sending{ops: []*operation{o}})
 	location := ""
 	if r.applies() {
@@ -99,13 +99,31 @@ func (f *fixture) run(o *operation, r result, apply func() string) *operation {
 	return o
 }
 
+func refusal(status int, kind string) answer {
+	return answer{status: status, body: fmt.Appendf(nil, `{"error":{"type":%q}}`, kind)}
+}
+
+// failing says whether the server is dying.
+func (f *fixture) failing(r result) {
+	f.h.calm()
+	if r == cutOff || r == cutOffAnswer {
+		f.h.excuse(silence)
+	}
+}
+
 func (f *fixture) answer(o *operation, r result, location string) {
 	a := answer{status: http.StatusOK}
 	switch r {
 	case fails:
-		a.status, o.refusable = http.StatusConflict, []int{http.StatusConflict}
+		kind := "CommitFailedException"
+		if o.naming != nil {
+			kind = "AlreadyExistsException"
+		}
+		a = refusal(http.StatusConflict, kind)
+		o.refusable = []int{http.StatusConflict}
 	case missing:
-		a.status, o.refusable = http.StatusNotFound, []int{http.StatusNotFound}
+		a = refusal(http.StatusNotFound, "NoSuchTableException")
+		o.refusable = []int{http.StatusNotFound}
 	case cutOff, cutOffAnswer:
 		a = answer{err: errors.New("connection reset")}
 	}
@@ -240,7 +258,7 @@ func (f *fixture) transact(writer string, r result, tables ...*table) []*operati
 		o.table, o.addressed = t, t.at
 		s.ops = append(s.ops, o)
 	}
-	f.h.killing = r == cutOff || r == cutOffAnswer
+	f.failing(r)
 	f.h.send(s)
 	for _, o := range s.ops {
 		if r.applies() {
@@ -265,7 +283,7 @@ func (f *fixture) unregister(t *table, r result) *operation {
 
 func (f *fixture) register(t *table, name, location string, r result) *operation {
 	o := f.operation("register", "a")
-	o.table, o.edit, o.naming = t, nil, &naming{to: name}
+	o.table, o.edit, o.naming, o.registered = t, nil, &naming{to: name}, location
 	return f.run(o, r, func() string { f.tables[name] = location; return location })
 }
 

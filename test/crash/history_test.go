@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,13 +40,16 @@ type operation struct {
 	addressed string  // the table's name that the request used; empty if it created one
 	edit      *edit   // what it does to metadata or properties; nil: nothing
 	naming    *naming // what it does to names; nil: nothing
-	// expectedMain is the snapshot that main had to be at, if the request said so.
+	// An append says which snapshot main had to be at, nil for none, of which table.
 	expectedMain *int64
+	expectedUUID string
+	// registered is the file that a registration names.
+	registered string
 	// contested is the client-chosen location that others want as well; empty if none do.
 	contested string
 	// hopeless operations can never succeed.
 	hopeless bool
-	// refusable are the statuses that may refuse it. 429 always may.
+	// refusable are the statuses that may refuse it, beside those of a busy server.
 	refusable []int
 
 	sent, answered int64 // on the history's clock; answered is never until the answer came
@@ -55,8 +59,26 @@ type operation struct {
 	uuid           string // of the table, as answered or found
 	location       string // of the metadata file, as answered, loaded or found
 	updated        int64  // last-updated-ms, as answered, loaded or found
-	afterKill      bool   // it ended when the server was being killed
+	shown          shown  // as answered or loaded
+	busy           bool   // it was refused for a reason that says nothing about the catalog
+	excused        bool   // a fault may have caused that, or that the answer did not come
 	sending        *sending
+}
+
+// shown is what an answer showed of a table or view: the token of its latest change, the
+// head of main, zero if there is none, and its uuid.
+type shown struct {
+	token string
+	main  int64
+	uuid  string
+}
+
+func shownBy(v *version) shown {
+	s := shown{token: v.Properties[lastProperty], uuid: v.UUID + v.ViewUUID} // it has one of them
+	if main := v.main(); main != nil {
+		s.main = *main
+	}
+	return s
 }
 
 // sending is a request and the operations that it carries: those of a transaction
@@ -66,6 +88,8 @@ type sending struct {
 	ops    []*operation
 	answer answer    // if it has a key
 	at     time.Time // of the answer
+	// repeated says that the answer came only when the request was sent again.
+	repeated bool
 }
 
 func (o *operation) String() string {
@@ -119,6 +143,9 @@ type table struct {
 	// forgets says that files which fall off the log are deleted.
 	forgets bool
 	view    bool // it is one
+	// doubtful says that a change of its name has no outcome yet: whoever owns it leaves
+	// it alone until it is known.
+	doubtful bool
 }
 
 // deleteAfterCommit has the table that the operation creates keep a short log.
@@ -134,6 +161,8 @@ type namespace struct {
 	levels []string
 	ops    []*operation
 	exists bool // as far as is known
+	// doubtful says that it is not known.
+	doubtful bool
 }
 
 // history is every operation that was sent, in order. Its methods may be called
@@ -146,28 +175,46 @@ type history struct {
 	byToken    map[string]*operation
 	tables     []*table
 	namespaces []*namespace
+	watched    []watched // between the rounds
+	ends       []int64   // of the rounds, on the clock
 
-	acknowledged int // writes of the round
-	sentSince    int // requests sent since the trigger's number of writes was acknowledged
-	trigger      trigger
-	killing      bool
+	acknowledged int          // writes of the round
+	ended        int          // operations of the round that were answered or given up
+	excuses      map[int]bool // statuses that a fault may cause
 }
 
-// trigger is when to choose the moment of the kill: the nth acknowledged write of
-// the round, and then the nth request that is sent.
-type trigger struct {
-	acknowledged int
-	thenSent     int
-	fire         func() // called once, with the history locked: it must not block or use it
+func newHistory() *history {
+	return &history{byToken: map[string]*operation{}, excuses: map[int]bool{}}
 }
-
-func newHistory() *history { return &history{byToken: map[string]*operation{}} }
 
 // begin starts a round.
-func (h *history) begin(t trigger) {
+func (h *history) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.acknowledged, h.sentSince, h.killing, h.trigger = 0, 0, false, t
+	h.acknowledged, h.ended = 0, 0
+}
+
+// progress is how many writes of the round are acknowledged, and how many operations have ended.
+func (h *history) progress() (acknowledged, ended int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.acknowledged, h.ended
+}
+
+// excuse says that a fault may cause these statuses from now on.
+func (h *history) excuse(statuses ...int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range statuses {
+		h.excuses[s] = true
+	}
+}
+
+// calm says that what is sent from here on must be answered.
+func (h *history) calm() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.excuses)
 }
 
 // newTable makes the subject of operations that create a table.
@@ -215,10 +262,6 @@ func (h *history) send(s *sending) {
 	if s.key != "" {
 		h.keyed = append(h.keyed, s)
 	}
-	if h.acknowledged >= h.trigger.acknowledged {
-		h.sentSince++
-		h.pull()
-	}
 }
 
 // answer records what became of a request.
@@ -235,16 +278,21 @@ func (h *history) answer(s *sending, a answer) {
 }
 
 func (h *history) answerOne(o *operation, a answer) {
-	o.outcome, o.status, o.message = a.outcome(), a.status, a.message()
-	o.afterKill = h.killing
+	o.outcome, o.status, o.message, o.busy = a.outcome(), a.status, a.message(), a.busy()
+	o.excused = h.excuses[a.status] || a.err != nil && h.excuses[silence]
+	h.ended++
 	if o.outcome != unknown {
 		o.answered = h.clock
+	}
+	if o.naming != nil {
+		o.doubt(o.outcome == unknown)
 	}
 	if o.outcome != done {
 		return
 	}
 	if v := a.table.parsed; v != nil {
 		o.uuid, o.location, o.updated = v.UUID, a.table.MetadataLocation, v.LastUpdated
+		o.shown = shownBy(v)
 	}
 	if o.naming != nil && o.table != nil {
 		o.table.at = o.naming.to
@@ -254,88 +302,132 @@ func (h *history) answerOne(o *operation, a answer) {
 	}
 	if o.token != "" {
 		h.acknowledged++
-		h.pull()
 	}
 }
 
-// pull fires the trigger when its moment has come.
-func (h *history) pull() {
-	if h.trigger.fire == nil || h.acknowledged < h.trigger.acknowledged || h.sentSince < h.trigger.thenSent {
-		return
+// doubt notes whether it is known where the subject of a naming is.
+func (o *operation) doubt(doubtful bool) {
+	if o.table != nil {
+		o.table.doubtful = doubtful
+	} else {
+		o.namespace.doubtful = doubtful
 	}
-	h.trigger.fire()
-	h.trigger.fire = nil
 }
 
-// kill runs the function that kills the server. What ends without an outcome from
-// then on does so for that reason.
-func (h *history) kill(kill func()) {
+// sure leaves out the tables of which it is not known what they are called.
+func (h *history) sure(tables []*table) []*table {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.killing = true
-	kill()
+	return slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return t.doubtful })
 }
 
-// restarted says that what is sent from here on must be answered.
-func (h *history) restarted() {
+// sureSpaces leaves out the namespaces of which it is not known whether they are there.
+func (h *history) sureSpaces(spaces []*namespace) []*namespace {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.killing = false
+	return slices.DeleteFunc(slices.Clone(spaces), func(n *namespace) bool { return n.doubtful })
 }
 
-func (h *history) isKilling() bool {
+// since is the operations from the ith on.
+func (h *history) since(i int) []*operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.killing
+	return slices.Clone(h.ops[i:])
+}
+
+// filesOf are the data files, manifests and their lists that acknowledged appends gave a table.
+func (h *history) filesOf(t *table) (files []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range t.ops {
+		if o.edit != nil && o.outcome == done {
+			files = append(files, o.edit.files...)
+		}
+	}
+	return files
 }
 
 // settle takes over what a check found out, so that later rounds hold the server
 // to it: an unknown operation that was found applied counts as done from now on,
-// one that was found absent as refused.
+// one that was found absent as refused. It is the end of a round.
 func (h *history) settle(r *report) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.clock++
 	for o, found := range r.resolved {
-		o.outcome, o.answered = found, h.clock
+		o.outcome, o.answered, o.status = found, h.clock, 0 // what came of an answer that was cut off says nothing more
 		if v := r.versionsOf[o]; v != nil {
-			o.uuid, o.location, o.updated = v.UUID, v.location, v.LastUpdated
+			o.uuid, o.location, o.updated, o.shown = v.UUID, v.location, v.LastUpdated, shownBy(v)
 		}
 	}
 	for t, name := range r.names {
-		t.at = name
+		t.at, t.doubtful = name, false
 	}
 	for n, exists := range r.exists {
-		n.exists = exists
+		n.exists, n.doubtful = exists, false
 	}
+	h.ends = append(h.ends, h.clock)
 }
 
-// counts are the operations of one round by outcome.
-func (h *history) counts(from int) map[outcome]int {
-	n := map[outcome]int{}
-	for _, o := range h.ops[from:] {
-		if o.token != "" {
-			n[o.outcome]++
+// counted is what became of the operations of a round that were to change something.
+type counted struct {
+	outcomes     map[outcome]int
+	transactions int // that were acknowledged
+	busy         int // refused for reasons that say nothing about the catalog
+	storeFull    int // of these, because there was no room in the catalog's store
+}
+
+func (h *history) counts(from int) counted {
+	n := counted{outcomes: map[outcome]int{}}
+	for _, o := range h.since(from) {
+		if o.token == "" {
+			continue
+		}
+		n.outcomes[o.outcome]++
+		if o.outcome == done && len(o.sending.ops) > 1 && o.sending.ops[0] == o {
+			n.transactions++
+		}
+		if o.busy && o.outcome == refused {
+			n.busy++
+		}
+		if o.status == http.StatusInsufficientStorage && strings.Contains(o.message, "in the catalog's store") {
+			n.storeFull++
 		}
 	}
 	return n
 }
 
-// byKind is what was sent and what became of it, one line for each kind.
-func (h *history) byKind() string {
-	kinds := map[string]*[3]int{}
-	for _, o := range h.ops {
+// addKinds adds up the operations by kind and outcome.
+func (h *history) addKinds(kinds map[string]*[3]int) {
+	for _, o := range h.since(0) {
 		if kinds[o.kind] == nil {
 			kinds[o.kind] = &[3]int{}
 		}
 		kinds[o.kind][o.outcome]++
 	}
+}
+
+// record is all that is known of an operation, for whoever looks into a failure.
+func (o *operation) record() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s %8s %8s %8s", "", done, refused, unknown)
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		n := kinds[kind]
-		fmt.Fprintf(&b, "\n%-26s %8d %8d %8d", kind, n[done], n[refused], n[unknown])
+	fmt.Fprintf(&b, "%d-%d %s by %s at %q", o.sent, o.answered, o, o.writer, o.addressed)
+	if o.answered == never {
+		b.Reset()
+		fmt.Fprintf(&b, "%d- %s by %s at %q", o.sent, o, o.writer, o.addressed)
 	}
+	if o.table != nil {
+		fmt.Fprintf(&b, " of table %s", o.table.id)
+	}
+	if o.namespace != nil {
+		fmt.Fprintf(&b, " of namespace %s", o.namespace.id)
+	}
+	if o.naming != nil {
+		fmt.Fprintf(&b, " %q -> %q", o.naming.from, o.naming.to)
+	}
+	if s := o.sending; s != nil {
+		fmt.Fprintf(&b, " key=%s parts=%d repeated=%v", s.key, len(s.ops), s.repeated)
+	}
+	fmt.Fprintf(&b, ": %s %d %s %s", o.outcome, o.status, o.location, o.message)
 	return b.String()
 }
 

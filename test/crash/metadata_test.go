@@ -186,23 +186,22 @@ func filePath(location string) (string, error) {
 }
 
 // sweep looks at every metadata file under the directory that a location names,
-// also at those that no pointer leads to, and returns how many there are and those
-// that are there under their final name but broken.
-func (d *disk) sweep(root string) (files int, broken []string, err error) {
+// also at those that no pointer leads to, and returns those that are there under their
+// final name but broken.
+func (d *disk) sweep(root string) (broken []string, err error) {
 	path, err := filePath(root)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	err = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(p, ".metadata.json") {
 			return err
 		}
-		files++
 		location := strings.TrimSuffix(root, "/") + filepath.ToSlash(strings.TrimPrefix(p, path))
 		if _, err := d.version(location); err != nil && !errors.Is(err, fs.ErrNotExist) { // a purge may be under way
 			broken = append(broken, fmt.Sprintf("%s: %v", location, err))
 		}
 		return nil
 	})
-	return files, broken, err
+	return broken, err
 }

@@ -24,10 +24,10 @@ import (
 const (
 	startTimeout = 30 * time.Second
 	exitTimeout  = 30 * time.Second
-	pollEvery    = 5 * time.Millisecond
+	pollEvery    = 2 * time.Millisecond
 )
 
-// buildServer builds the real binary and returns its path.
+// buildServer builds the real binary, with a clock that can be set, and returns its path.
 func buildServer(t *testing.T) string {
 	t.Helper()
 	const source = "../../cmd/landfast"
@@ -40,55 +40,85 @@ func buildServer(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	binary := filepath.Join(t.TempDir(), "landfast")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+source)
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "landfast")
+	args := []string{"build", "-o", binary}
+	if hasClock {
+		goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay, err := clockOverlay(strings.TrimSpace(string(goroot)), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	build := exec.CommandContext(t.Context(), "go", append(args, "./"+source)...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v\n%s", err, out)
 	}
 	return binary
 }
 
-// configuration is how to run a server on the state of the one before it.
-type configuration struct {
+// instance is one server of a configuration: processes come and go, the proxy that
+// leads to them and their clock stay.
+type instance struct {
 	binary string
 	args   []string
 	log    string // file that everything it prints is appended to
+	clock  clock
+	proxy  *proxy
+
+	process *process // the last that was started
 }
 
-// process is a running server.
+// process is a running server, or one that ended.
 type process struct {
-	url    string
-	cmd    *exec.Cmd
-	exited chan struct{} // closed once it is gone and its output was read
+	cmd     *exec.Cmd
+	printed chan string   // gets the URL
+	exited  chan struct{} // closed once it is gone and its output was read
+	url     string        // once it is ready
+	started time.Time     // the same
 }
 
 var printedURL = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`)
 
-// start runs a server and waits until it says that it is ready. The server dies
-// with the test at the latest.
-func (c configuration) start(t *testing.T) *process {
-	t.Helper()
-	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// start runs the server, waits until it is ready, and has the proxy lead to it.
+func (i *instance) start() error {
+	if err := i.launch(); err != nil {
+		return err
+	}
+	if err := i.ready(); err != nil {
+		return fmt.Errorf("%w\n%s", err, tail(i.log))
+	}
+	return nil
+}
+
+// launch runs the server and does not wait.
+func (i *instance) launch() error {
+	log, err := os.OpenFile(i.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return errors.Join(err, log.Close())
 	}
-	p := &process{cmd: exec.Command(c.binary, c.args...), exited: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = write, write
+	p := &process{cmd: exec.Command(i.binary, i.args...), printed: make(chan string, 1), exited: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = write, write, diesWithTests
 	// Settings of whoever runs the tests must not reach the server.
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "LANDFAST_") {
 			p.cmd.Env = append(p.cmd.Env, v)
 		}
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("start the server: %v", err)
-	}
+	p.cmd.Env = append(p.cmd.Env, clockVariable+"="+i.clock.file)
+	err = p.cmd.Start()
 	write.Close()
-	printed := make(chan string, 1)
+	if err != nil {
+		return errors.Join(fmt.Errorf("start the server: %w", err), read.Close(), log.Close())
+	}
 	go func() {
 		defer close(p.exited)
 		lines := bufio.NewReader(read)
@@ -98,7 +128,7 @@ func (c configuration) start(t *testing.T) *process {
 			_, _ = io.WriteString(log, line)
 			if url := printedURL.FindString(line); url != "" {
 				select {
-				case printed <- url:
+				case p.printed <- url:
 				default:
 				}
 			}
@@ -110,46 +140,71 @@ func (c configuration) start(t *testing.T) *process {
 		log.Close()
 		_ = p.cmd.Wait() // how it ended is in ProcessState
 	}()
-	t.Cleanup(func() { p.kill(t) })
+	i.process = p
+	return nil
+}
 
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+// errEnded tells that a server ended by itself.
+var errEnded = errors.New("the server ended by itself")
+
+// ready waits until the server says that it is, and has the proxy lead to it.
+func (i *instance) ready() error {
+	p := i.process
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	select {
-	case p.url = <-printed:
+	case p.url = <-p.printed:
 	case <-p.exited:
-		t.Fatalf("the server ended instead of starting: %v\n%s", p.cmd.ProcessState, tail(c.log))
+		return fmt.Errorf("%w: %v", errEnded, p.cmd.ProcessState)
 	case <-ctx.Done():
-		t.Fatalf("the server printed no URL within %v\n%s", startTimeout, tail(c.log))
+		return fmt.Errorf("the server printed no URL within %v", startTimeout)
 	}
 	client := newClient(p.url)
 	defer client.close()
-	err = poll(ctx, func() error {
+	err := poll(ctx, func() error {
+		select {
+		case <-p.exited:
+			return nil
+		default:
+		}
 		if a := client.call("GET", "/readyz", nil); a.err != nil || a.status != http.StatusOK {
 			return fmt.Errorf("/readyz answers %d %s", a.status, a.message())
 		}
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("the server did not become ready: %v\n%s", err, tail(c.log))
+		return fmt.Errorf("the server did not become ready: %w", err)
 	}
-	return p
+	p.started = time.Now()
+	i.proxy.lead(p.url)
+	return nil
 }
 
 // kill sends SIGKILL and waits until the process is gone.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("kill the server: %v", err)
+func (i *instance) kill() error {
+	i.proxy.lead("")
+	if err := i.process.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill the server: %w", err)
 	}
-	p.wait(t)
+	return i.process.wait()
 }
 
-func (p *process) wait(t *testing.T) {
-	t.Helper()
+func (p *process) wait() error {
 	select {
 	case <-p.exited:
+		return nil
 	case <-time.After(exitTimeout):
-		t.Errorf("the server is there %v after SIGKILL", exitTimeout)
+		return fmt.Errorf("the server is there after %v", exitTimeout)
+	}
+}
+
+// alive tells whether the server runs, as far as is known.
+func (p *process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
 	}
 }
 

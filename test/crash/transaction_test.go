@@ -50,12 +50,12 @@ func (w *writer) commitTransaction() {
 		add(w.partOf("transaction", w.sharedTable(), http.StatusNotFound))
 	}
 	// Who creates in a transaction is told 409 for the name only, which is fresh.
-	if !w.stopped && w.rng.IntN(3) == 0 {
+	if w.rng.IntN(3) == 0 {
 		if o, updates := w.stage("transaction create", w.ownName()); o != nil {
 			add(part{o, assertCreate, updates}, true)
 		}
 	}
-	if len(parts) < 2 || w.stopped {
+	if len(parts) < 2 {
 		return
 	}
 	if w.transact(parts).outcome() == done {
@@ -143,8 +143,6 @@ func (w *writer) sharedTable() *table {
 // readTogether loads tables that transactions change together, one after the other.
 func (w *writer) readTogether() {
 	for _, t := range []*table{w.sharedTable(), w.hot, w.sharedTable(), w.sharedTable()} {
-		if !w.stopped {
-			w.load(t)
-		}
+		w.load(t)
 	}
 }

@@ -35,7 +35,9 @@ func (w *writer) makeView(kind, name string, adapt func(*operation, object)) (*t
 
 func (w *writer) createView() {
 	if len(w.views) >= 5 {
-		w.dropView()
+		if len(w.h.sure(w.views)) > 0 {
+			w.dropView()
+		}
 		return
 	}
 	if v, a := w.makeView("create view", w.ownName(), nil); a.outcome() == done {
@@ -45,11 +47,12 @@ func (w *writer) createView() {
 
 // pickView is one of the writer's own views, or nil.
 func (w *writer) pickView() *table {
-	if len(w.views) == 0 {
+	views := w.h.sure(w.views)
+	if len(views) == 0 {
 		w.createView()
 		return nil
 	}
-	return w.views[w.rng.IntN(len(w.views))]
+	return views[w.rng.IntN(len(views))]
 }
 
 // replace sends another version of a view.

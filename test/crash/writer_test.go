@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,11 +25,13 @@ const (
 
 // world is what the writers of a round share.
 type world struct {
-	h      *history
-	client *client
-	root   string // location of the warehouse
-	round  int
-	over   <-chan struct{} // closed when the server is dead
+	h     *history
+	root  string // location of the warehouse
+	round int
+	over  chan struct{} // closed when they are to stop
+	// ahead is how far the writers' clock is ahead of the machine's, a time.Duration, if they follow the servers'.
+	follow bool
+	ahead  atomic.Int64
 
 	hot    *table
 	view   *table   // a view that everybody replaces
@@ -41,17 +44,19 @@ type world struct {
 // writer is one of those who write at once. It sends one request after another.
 type writer struct {
 	*world
-	index int
-	name  string
-	rng   *rand.Rand
-	count int // of tokens
+	client *client
+	index  int
+	name   string
+	rng    *rand.Rand
+	count  int // of tokens
 
 	tables   []*table // its own
 	detached []*table // its own, unregistered
 	views    []*table
 	spaces   []*namespace
-	// stopped is true after an unknown answer, until the next round.
-	stopped bool
+	// avoided are the names, until the next round, of requests whose answer did not come:
+	// they may be carried out yet, and on whatever has the name by then.
+	avoided map[string]bool
 }
 
 // action is one thing a writer may do next.
@@ -88,13 +93,13 @@ var actions = []action{
 	{2, (*writer).dropView},
 }
 
-// run acts until the server is gone.
+// run acts until the writers are to stop.
 func (w *writer) run() {
 	total := 0
 	for _, a := range actions {
 		total += a.weight
 	}
-	for !w.stopped {
+	for !w.stopped() {
 		n := w.rng.IntN(total)
 		for _, a := range actions {
 			if n -= a.weight; n < 0 {
@@ -102,6 +107,15 @@ func (w *writer) run() {
 				break
 			}
 		}
+	}
+}
+
+func (w *writer) stopped() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -120,8 +134,15 @@ func (w *writer) operation(kind string) *operation {
 // keyedOneIn is how many requests there are to one that bears an Idempotency-Key.
 const keyedOneIn = 3
 
+// Of a request whose answer did not come.
+const (
+	pauseMax   = 30 * time.Millisecond // before the writer goes on
+	repeatsMax = 4                     // of those with a key that are repeated at all
+)
+
 // sent sends the request of an operation, or of several that must happen together,
-// and records both ends. Some bear a key, to be repeated after the restart.
+// and records both ends. Some bear a key. If the answer does not come, some of these are
+// repeated at once; all others are after the round.
 func (w *writer) sent(r request, ops ...*operation) answer {
 	s := &sending{request: r, ops: ops}
 	if ops[0].token != "" && w.rng.IntN(keyedOneIn) == 0 {
@@ -130,10 +151,70 @@ func (w *writer) sent(r request, ops ...*operation) answer {
 	w.h.send(s)
 	a := w.client.send(s.request)
 	w.h.answer(s, a)
-	if a.outcome() == unknown {
-		w.stopped = true
+	if a.outcome() != unknown {
+		return a
+	}
+	if ops[0].token != "" {
+		for _, o := range ops {
+			w.avoid(o)
+			if o.naming != nil {
+				o.hopeless = false // by the time it is carried out, the name may be free
+			}
+		}
+	}
+	repeats := 0
+	if s.key != "" {
+		repeats = w.rng.IntN(repeatsMax)
+	}
+	w.pause()
+	for range repeats {
+		if w.stopped() {
+			break
+		}
+		// Only success is final: the first request may be on its way still, and find
+		// that what a later one was refused for is no longer so.
+		if again := w.client.send(s.request); again.outcome() == done {
+			s.repeated = true
+			w.h.answer(s, again)
+			return again
+		}
+		w.pause()
 	}
 	return a
+}
+
+func (w *writer) pause() {
+	select {
+	case <-time.After(time.Duration(w.rng.Int64N(int64(pauseMax)))):
+	case <-w.over:
+	}
+}
+
+// avoid keeps the writer from using the names of an operation again in this round.
+func (w *writer) avoid(o *operation) {
+	if w.avoided == nil {
+		return // nobody else uses them
+	}
+	w.avoided[o.addressed] = true
+	if o.naming != nil {
+		w.avoided[o.naming.from], w.avoided[o.naming.to] = true, true
+	}
+	if o.namespace != nil {
+		w.avoided[dotted(o.namespace.levels)] = true
+	}
+}
+
+// avoids tells whether a name, or one within it, is among those.
+func (w *writer) avoids(name string) bool {
+	if w.avoided[name] {
+		return true
+	}
+	for other := range w.avoided {
+		if strings.HasPrefix(other, name+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // Schema of every table.
@@ -159,7 +240,7 @@ func (w *writer) create(kind, name string, adapt func(*operation, object)) (*tab
 // ownName is a fresh name in one of the namespaces where this writer's tables are.
 func (w *writer) ownName() string {
 	spaces := []string{eastSpace, westSpace}
-	for _, n := range w.spaces {
+	for _, n := range w.h.sureSpaces(w.spaces) {
 		spaces = append(spaces, dotted(n.levels))
 	}
 	return spaces[w.rng.IntN(len(spaces))] + ".t-" + w.token()
@@ -167,12 +248,17 @@ func (w *writer) ownName() string {
 
 func (w *writer) createTable() {
 	if len(w.tables) >= 12 {
-		w.drop()
+		if len(w.h.sure(w.tables)) > 0 {
+			w.drop()
+		}
 		return
 	}
 	name := w.ownName()
 	if w.rng.IntN(3) == 0 { // a name that may have been used and dropped, by this writer only
 		name = fmt.Sprintf("%s.again-%s-%d", eastSpace, w.name, w.rng.IntN(3))
+		if w.avoids(name) {
+			return
+		}
 		for _, t := range w.tables {
 			if w.h.nameOf(t) == name {
 				return
@@ -197,6 +283,9 @@ func (w *writer) createTable() {
 	}
 }
 
+// stagedCreate is the kind of a creation that is a commit.
+const stagedCreate = "staged create"
+
 // stage stages a table, and returns the operation that creates it and the updates
 // that it takes; nil if it could not be staged.
 func (w *writer) stage(kind, name string) (*operation, []object) {
@@ -208,7 +297,6 @@ func (w *writer) stage(kind, name string) (*operation, []object) {
 		"name": last, "schema": json.RawMessage(schema), "stage-create": true, "properties": o.edit.set,
 	})
 	if stage.outcome() != done {
-		w.stopped = w.stopped || stage.outcome() == unknown
 		return nil, nil
 	}
 	staged := stage.table.parsed
@@ -231,7 +319,7 @@ var assertCreate = []object{{"type": "assert-create"}}
 // createStaged stages a table and mostly, but not always, goes on to create it.
 func (w *writer) createStaged() {
 	name := w.ownName()
-	o, updates := w.stage("staged create", name)
+	o, updates := w.stage(stagedCreate, name)
 	if o == nil || w.rng.IntN(4) == 0 {
 		return // nothing of it may ever be seen
 	}
@@ -243,11 +331,12 @@ func (w *writer) createStaged() {
 
 // pick is one of the writer's own tables, or nil.
 func (w *writer) pick() *table {
-	if len(w.tables) == 0 {
+	tables := w.h.sure(w.tables)
+	if len(tables) == 0 {
 		w.createTable()
 		return nil
 	}
-	return w.tables[w.rng.IntN(len(w.tables))]
+	return tables[w.rng.IntN(len(tables))]
 }
 
 // updates are what an operation's edit is sent as.
@@ -323,8 +412,8 @@ func (w *writer) read() {
 	w.mu.Lock()
 	t := w.shared[w.rng.IntN(len(w.shared))]
 	w.mu.Unlock()
-	if own := len(w.tables); own > 0 && w.rng.IntN(2) == 0 {
-		t = w.tables[w.rng.IntN(own)]
+	if own := w.h.sure(w.tables); len(own) > 0 && w.rng.IntN(2) == 0 {
+		t = own[w.rng.IntN(len(own))]
 	}
 	w.load(t)
 }
@@ -350,10 +439,10 @@ func (w *writer) commitHot() {
 func (w *writer) appendTo(t *table, base *version) *operation {
 	o := w.operation("append")
 	o.table, o.addressed = t, w.h.nameOf(t)
-	o.expectedMain = base.main()
+	o.expectedMain, o.expectedUUID = base.main(), base.UUID
 	o.refusable = []int{http.StatusConflict}
 	o.edit.snapshot = &snapshot{
-		ID: w.rng.Int64(), Parent: base.main(), Sequence: base.LastSequence + 1, Time: time.Now().UnixMilli(),
+		ID: w.rng.Int64(), Parent: base.main(), Sequence: base.LastSequence + 1, Time: time.Now().Add(time.Duration(w.ahead.Load())).UnixMilli(),
 		Summary: map[string]string{"operation": "append", "token": o.token},
 	}
 	o.edit.snapshot.ManifestList = fmt.Sprintf("%s/metadata/snap-%d.avro", base.Location, o.edit.snapshot.ID)
@@ -370,7 +459,7 @@ func (o *operation) requirements(base *version) []object {
 
 // commitHopeless sends a commit that must be refused, and whole: its updates are good.
 func (w *writer) commitHopeless() {
-	targets := append([]*table{w.hot}, w.tables...)
+	targets := append([]*table{w.hot}, w.h.sure(w.tables)...)
 	t := targets[w.rng.IntN(len(targets))]
 	o := w.operation("hopeless commit")
 	o.table, o.addressed, o.hopeless = t, w.h.nameOf(t), true
@@ -402,8 +491,8 @@ func (w *writer) createHopeless() {
 		return
 	}
 	name := w.h.nameOf(t)
-	if len(w.tables) > 1 && w.rng.IntN(2) == 0 {
-		if other := w.tables[w.rng.IntN(len(w.tables))]; other != t {
+	if w.rng.IntN(2) == 0 {
+		if other := w.pick(); other != nil && other != t {
 			w.renameTo("hopeless rename", other, name, true, http.StatusConflict)
 		}
 		return
@@ -412,8 +501,8 @@ func (w *writer) createHopeless() {
 	switch { // tables and views share their names
 	case w.rng.IntN(3) == 0:
 		w.makeView("hopeless create", name, hopeless)
-	case len(w.views) > 0 && w.rng.IntN(3) == 0:
-		w.create("hopeless create", w.h.nameOf(w.views[0]), hopeless)
+	case len(w.h.sure(w.views)) > 0 && w.rng.IntN(3) == 0:
+		w.create("hopeless create", w.h.nameOf(w.h.sure(w.views)[0]), hopeless)
 	default:
 		w.create("hopeless create", name, hopeless)
 	}
@@ -477,6 +566,10 @@ func (w *writer) replaceShared() {
 	w.mu.Lock()
 	t := w.shared[w.index]
 	w.mu.Unlock()
+	if len(w.h.sure([]*table{t})) == 0 {
+		w.commitShared()
+		return
+	}
 	at, space := w.h.nameOf(t), []string{sharedSpace, eastSpace}[w.rng.IntN(2)]
 	switch choice := w.rng.IntN(4); {
 	case at != "" && choice < 2:
@@ -518,14 +611,17 @@ func (w *writer) createNamespace() {
 		return
 	}
 	var levels []string
-	if len(w.spaces) > 0 && w.rng.IntN(3) == 0 {
-		levels = append(levels, w.spaces[w.rng.IntN(len(w.spaces))].levels...)
+	if sure := w.h.sureSpaces(w.spaces); len(sure) > 0 && w.rng.IntN(3) == 0 {
+		levels = append(levels, sure[w.rng.IntN(len(sure))].levels...)
 	}
 	last := "n-" + w.token()
 	if w.rng.IntN(3) == 0 {
 		last = "again-" + w.name
 	}
 	levels = append(levels, last)
+	if w.avoids(dotted(levels)) {
+		return
+	}
 	if slices.ContainsFunc(w.spaces, func(n *namespace) bool { return slices.Equal(n.levels, levels) }) {
 		return
 	}
@@ -538,7 +634,7 @@ func (w *writer) setNamespaceProperties() {
 	w.h.mu.Lock()
 	targets := append([]*namespace{}, w.h.namespaces[:4]...) // the four that always are
 	w.h.mu.Unlock()
-	targets = append(targets, w.spaces...)
+	targets = append(targets, w.h.sureSpaces(w.spaces)...)
 	o := w.operation("set namespace properties")
 	o.namespace = targets[w.rng.IntN(len(targets))]
 	o.hopeless = w.rng.IntN(4) == 0
@@ -558,6 +654,9 @@ func (w *writer) dropNamespace() {
 	}
 	i := w.rng.IntN(len(w.spaces))
 	n := w.spaces[i]
+	if w.avoids(dotted(n.levels)) { // nobody knows what is in it
+		return
+	}
 	full := false
 	for _, t := range slices.Concat(w.tables, w.views) {
 		full = full || strings.HasPrefix(w.h.nameOf(t), dotted(n.levels)+".")

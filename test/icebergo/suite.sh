@@ -28,7 +28,7 @@ run_icebergo() {
   create_s3_warehouse icebergo-s3
 
   bounded "$icebergo_max" "$(icebergo_tests)" -test.v -test.timeout "${icebergo_max}s" -url "$url" -warehouse icebergo \
-    -s3-warehouse icebergo-s3 -s3-access-key "$s3_access_key" -s3-secret-key "$s3_secret_key" >log 2>&1 || status=$?
+    -checkout "$root" -s3-warehouse icebergo-s3 -s3-access-key "$s3_access_key" -s3-secret-key "$s3_secret_key" >log 2>&1 || status=$?
   grep -E '^ *--- ' log || true
   if ((status != 0)); then
     cat log

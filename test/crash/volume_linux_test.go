@@ -1,0 +1,164 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// namespaceVariable tells the tests that they run in a mount namespace of their own.
+const namespaceVariable = "CRASH_TESTS_IN_NAMESPACE"
+
+// inNamespace runs the tests once more in a mount namespace of their own, where they may
+// mount what they like, and returns their exit status. It needs no privilege where users
+// may make namespaces. Where neither that nor the privilege is given, the tests run here,
+// and those that need a volume fail.
+func inNamespace() (status int, done bool) {
+	if os.Getenv(namespaceVariable) != "" {
+		return 0, false
+	}
+	// The parent of a process is the thread that started it: the process below ends with this one.
+	runtime.LockOSThread()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	inner, err := startIn(syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS)
+	if err != nil && os.Getuid() == 0 {
+		inner, err = startIn(syscall.CLONE_NEWNS)
+	}
+	if err != nil {
+		return 0, false
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- inner.Wait() }()
+	for {
+		select {
+		case s := <-signals: // the go command asks for stacks
+			_ = inner.Process.Signal(s) // it may have ended
+		case err := <-ended:
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
+				return exit.ExitCode(), true
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1, true
+			}
+			return 0, true
+		}
+	}
+}
+
+func startIn(namespaces uintptr) (*exec.Cmd, error) {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), namespaceVariable+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL}
+	if namespaces&syscall.CLONE_NEWUSER != 0 {
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	return cmd, cmd.Start()
+}
+
+// volume is a file system of its own, in memory. What it holds is gone with it.
+type volume struct{ dir string }
+
+// roomy is the size of a volume that has room: far more than a campaign writes.
+const roomy = 1 << 30
+
+// newVolume makes a directory and mounts a volume there.
+func newVolume(dir string) (*volume, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	// What is mounted here must not show anywhere else.
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err == nil && os.Getenv(namespaceVariable) == "" {
+		err = errors.New("this process has no mount namespace of its own")
+	}
+	if err == nil {
+		err = syscall.Mount("landfast", dir, "tmpfs", 0, sized(roomy)+",mode=0700")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mount a small disk at %s: %w; these tests need either unprivileged user namespaces "+
+			"(sysctl user.max_user_namespaces and, where there is one, kernel.apparmor_restrict_unprivileged_userns=0), or root", dir, err)
+	}
+	return &volume{dir}, nil
+}
+
+func sized(bytes uint64) string { return fmt.Sprintf("size=%d", bytes) }
+
+func (v *volume) resize(bytes uint64) error {
+	return os.NewSyscallError("remount", syscall.Mount("landfast", v.dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes)))
+}
+
+// fill leaves room for so many bytes and no more.
+func (v *volume) fill(slack uint64) error {
+	for {
+		var s syscall.Statfs_t
+		if err := syscall.Statfs(v.dir, &s); err != nil {
+			return err
+		}
+		used := (s.Blocks - s.Bfree) * uint64(s.Bsize)
+		err := v.resize(used + slack)
+		if !errors.Is(err, syscall.EINVAL) { // else a writer was quicker
+			return err
+		}
+	}
+}
+
+// empty gives the volume room again.
+func (v *volume) empty() error { return v.resize(roomy) }
+
+// protect makes everything below the directory read-only, for whoever opens it from now on.
+func (v *volume) protect() error {
+	if err := syscall.Mount(v.dir, v.dir, "", syscall.MS_BIND, ""); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	err := syscall.Mount("", v.dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+	return os.NewSyscallError("remount", err)
+}
+
+// unprotect undoes protect. What was opened in between stays read-only.
+func (v *volume) unprotect() error {
+	return os.NewSyscallError("unmount", syscall.Unmount(v.dir, syscall.MNT_DETACH))
+}
+
+// close unmounts the volume.
+func (v *volume) close() error {
+	for {
+		switch err := syscall.Unmount(v.dir, syscall.MNT_DETACH); {
+		case errors.Is(err, syscall.EINVAL): // nothing is mounted here any more
+			return nil
+		case err != nil:
+			return os.NewSyscallError("unmount", err)
+		}
+	}
+}
+
+// keep copies what the volume holds to a directory that outlives it.
+func (v *volume) keep(to string) error {
+	return filepath.WalkDir(v.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, path[len(v.dir):])
+		switch {
+		case e.IsDir():
+			return os.MkdirAll(target, 0o700)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o600)
+	})
+}
