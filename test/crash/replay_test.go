@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,9 +48,26 @@ func (d *drill) replay(c *client) (problems []string, made []*operation) {
 		defer mu.Unlock()
 		problems = append(problems, fmt.Sprintf("%s, repeated under its key: ", s.ops[0])+fmt.Sprintf(format, args...))
 	}
+	// A request means the table that had its name when it was sent. So names are given to others
+	// only when everything that uses them has been repeated.
+	binds := func(s *sending) bool {
+		return slices.ContainsFunc(s.ops, func(o *operation) bool { return o.naming != nil && o.naming.to != "" })
+	}
+	slices.SortStableFunc(again, func(a, b *sending) int {
+		switch {
+		case binds(a) == binds(b):
+			return 0
+		case binds(a):
+			return 1
+		}
+		return -1
+	})
 	var g errgroup.Group
 	g.SetLimit(replaysAtOnce)
-	for _, s := range again {
+	for n, s := range again {
+		if n > 0 && binds(s) && !binds(again[n-1]) {
+			_ = g.Wait()
+		}
 		g.Go(func() error {
 			if s.ops[0].outcome == unknown {
 				found := d.repeatUnknown(c, s, problem)
