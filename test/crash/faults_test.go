@@ -3,7 +3,6 @@ package crash
 import (
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 )
@@ -221,10 +220,4 @@ func (all together) prepare(d *drill) error {
 func (all together) strike(d *drill) error {
 	return all.each(func(f fault) error { return f.strike(d) })
 }
-
-// heal undoes the last first: room made in a full disk would make it writable, too.
-func (all together) heal(d *drill) error {
-	backwards := slices.Clone(all)
-	slices.Reverse(backwards)
-	return backwards.each(func(f fault) error { return f.heal(d) })
-}
+func (all together) heal(d *drill) error { return all.each(func(f fault) error { return f.heal(d) }) }

@@ -67,7 +67,10 @@ func startIn(namespaces uintptr) (*exec.Cmd, error) {
 }
 
 // volume is a file system of its own, in memory. What it holds is gone with it.
-type volume struct{ dir string }
+type volume struct {
+	dir       string
+	protected bool // it is read-only for whoever opens it
+}
 
 // roomy is the size of a volume that has room: far more than a campaign writes.
 const roomy = 1 << 30
@@ -89,13 +92,17 @@ func newVolume(dir string) (*volume, error) {
 		return nil, fmt.Errorf("mount a small disk at %s: %w; these tests need either unprivileged user namespaces "+
 			"(sysctl user.max_user_namespaces and, where there is one, kernel.apparmor_restrict_unprivileged_userns=0), or root", dir, err)
 	}
-	return &volume{dir}, nil
+	return &volume{dir: dir}, nil
 }
 
 func sized(bytes uint64) string { return fmt.Sprintf("size=%d", bytes) }
 
 func (v *volume) resize(bytes uint64) error {
-	return os.NewSyscallError("remount", syscall.Mount("landfast", v.dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes)))
+	err := syscall.Mount("landfast", v.dir, "tmpfs", syscall.MS_REMOUNT, sized(bytes))
+	if err == nil && v.protected {
+		err = v.seal() // the flags of the mount were set anew, too
+	}
+	return os.NewSyscallError("remount", err)
 }
 
 // fill leaves room for so many bytes and no more.
@@ -121,12 +128,17 @@ func (v *volume) protect() error {
 	if err := syscall.Mount(v.dir, v.dir, "", syscall.MS_BIND, ""); err != nil {
 		return os.NewSyscallError("bind", err)
 	}
-	err := syscall.Mount("", v.dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
-	return os.NewSyscallError("remount", err)
+	v.protected = true
+	return os.NewSyscallError("remount", v.seal())
+}
+
+func (v *volume) seal() error {
+	return syscall.Mount("", v.dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
 }
 
 // unprotect undoes protect. What was opened in between stays read-only.
 func (v *volume) unprotect() error {
+	v.protected = false
 	return os.NewSyscallError("unmount", syscall.Unmount(v.dir, syscall.MNT_DETACH))
 }
 
