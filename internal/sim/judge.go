@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"cmp"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/landfast/landfast/internal/sim/check"
+	"github.com/landfast/landfast/internal/sim/history"
+)
+
+// judgeTimeout bounds the search for an order of a history.
+const judgeTimeout = 2 * time.Second
+
+// Judge looks at what became of a run, and notes what is wrong. It must not be called in
+// a bubble.
+func (r *Result) Judge() {
+	note := func(kind string, wrong []string) {
+		for _, text := range wrong {
+			r.Problems = append(r.Problems, kind+": "+text)
+		}
+	}
+	linear := check.Linearizable(r.History, check.Options{Warehouses: []string{mainWarehouse}, Timeout: judgeTimeout})
+	switch linear.Verdict {
+	case check.Violated:
+		note("not linearizable", []string{linear.Text})
+	case check.Undecided:
+		r.Undecided = true
+	}
+	note("lists", check.Lists(r.History))
+	note("transactions", check.TransactionsAtomic(slices.DeleteFunc(slices.Clone(r.History), func(o history.Operation) bool {
+		return o.Kind == history.Unregister && o.Replays >= 0 // it shows what the first one saw
+	})))
+	there := func(location string) bool {
+		f, ok := r.Files[location]
+		return ok && !f.Deleted
+	}
+	pointers, dying := check.Pointers(r.Records)
+	slices.SortStableFunc(pointers, func(a, b check.Pointer) int { return cmp.Compare(rank(a), rank(b)) })
+	note("chains", check.Chains(r.History, check.Files{Pointers: pointers, Dying: dying, Read: func(location string) ([]byte, error) {
+		if !there(location) {
+			return nil, fs.ErrNotExist
+		}
+		return r.Files[location].Data, nil
+	}}))
+	note("at rest", check.AtRest(check.Rest{Records: r.Records, Exists: there, Reclaimed: true, Leftovers: r.Leftovers}))
+	slices.Sort(r.Problems)
+}
+
+// rank is 1 for a table that may share files with one of rank 0.
+func rank(p check.Pointer) int {
+	if p.Registered {
+		return 1
+	}
+	return 0
+}
