@@ -33,9 +33,10 @@ serve: build ## Build and start the catalog; its state is ./landfast-data
 	@exec bin/landfast$(shell go env GOEXE) serve $(ARGS)
 
 .PHONY: test
-test: ## Vet, and run every test with the race detector
+test: ## Vet, run every test with the race detector, and see that planted mistakes are noticed
 	go vet ./...
 	go test -race -timeout 15m ./...
+	go test -tags planted -timeout 10m -run 'Planted' ./internal/txn ./internal/sim/...
 
 .PHONY: lint
 lint: ## Run golangci-lint, built in a cache outside the checkout
@@ -55,7 +56,7 @@ faults: ## Play ROUNDS rounds of faults on real processes: kills, freezes, netwo
 
 .PHONY: sim
 sim: ## Run SEEDS seeds of the simulator on each variant of the store, from seed FROM
-	go test -v -count=1 -timeout 240m ./internal/sim -run 'TestSim$$' -args -seeds $(SEEDS) -from $(FROM) $(ARGS)
+	go test -v -count=1 -timeout 0 ./internal/sim -run 'TestSim$$' -args -seeds $(SEEDS) -from $(FROM) $(ARGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder, FUZZTIME each

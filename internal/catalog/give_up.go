@@ -92,17 +92,28 @@ func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 
 // readEither reads a metadata file of a table or a view. Nil: it is gone, or neither.
 func readEither(ctx context.Context, tx *kernel.Tx, w Warehouse, location string) (document, error) {
-	if m, err := readMetadata(ctx, tx, w, location, tablemeta.Parse); err == nil {
+	m, err := readMetadata(ctx, tx, w, location, tablemeta.Parse)
+	if err == nil {
 		return m, nil
 	}
+	if !errors.Is(err, ErrDamaged) { // a file that cannot be read now may be either
+		return nil, unlessMissing(err)
+	}
 	v, err := readMetadata(ctx, tx, w, location, tablemeta.ParseView)
-	if errors.Is(err, ErrMissingFile) || errors.Is(err, ErrDamaged) {
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.Is(err, ErrDamaged):
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	return nil, unlessMissing(err)
+}
+
+func unlessMissing(err error) error {
+	if errors.Is(err, ErrMissingFile) {
+		return nil
 	}
-	return v, nil
+	return err
 }
 
 // fileOwner is the pointer that a metadata file belongs to, and what it reaches.

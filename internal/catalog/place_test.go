@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -9,7 +11,9 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/kernel/kerneltest"
+	"github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -173,5 +177,47 @@ func TestPurgePlaces(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// faintFiles cannot read one location, once.
+type faintFiles struct {
+	*kerneltest.Files
+	location string
+	failed   bool
+}
+
+func (f *faintFiles) Read(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error) {
+	if location == f.location && !f.failed {
+		f.failed = true
+		return nil, errFaint
+	}
+	return f.Files.Read(ctx, scope, location, limit)
+}
+
+var errFaint = errors.New("the disk hiccups")
+
+// A file that cannot be read now is not taken for one that nobody knows: it would never be given up.
+func TestGiveUpNeedsToRead(t *testing.T) {
+	s := newPlainStack(t)
+	s.must(createTable("ns.t"))
+	current := s.files.Locations()[0]
+	orphan := strings.Replace(current, "/00000-", "/00001-", 1)
+	data, err := s.files.Read(t.Context(), blob.Scope{{URI: "file:///w/main", Dir: "/w/main"}}, current, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.files.Replace(orphan, data)
+	for _, unreadable := range []string{orphan, current} {
+		files := &faintFiles{Files: s.files, location: unreadable}
+		run := kernel.New(kernel.Options{Store: s.store, Files: files, Queue: local.New(local.Options{})})
+		if err := run.Do(t.Context(), giveUp(orphan)); !errors.Is(err, errFaint) {
+			t.Errorf("%s cannot be read: %v", unreadable, err)
+		}
+	}
+	op := giveUp(orphan)
+	s.must(op)
+	if len(op.Result.Files) != 1 {
+		t.Errorf("given up: %q", op.Result.Files)
 	}
 }

@@ -29,8 +29,10 @@ type Atomic interface {
 	// applied. ErrOutcomeUnknown: it may have been; ask Outcome. Any other error
 	// (including ctx done before the batch was sent): nothing was applied.
 	// Once sent, a batch runs to the store's own limit whatever becomes of ctx.
-	// A batch id that was applied before is not applied again and gives nil; one
-	// that Outcome declared impossible gives a *ConflictError without conditions.
+	// A batch id that was applied before is not applied again and gives nil, as long as
+	// the store remembers it; one that Outcome declared impossible gives a *ConflictError
+	// without conditions. One that met a conflict is not remembered: whoever sends it again
+	// may have it applied.
 	Apply(ctx context.Context, b Batch) error
 
 	// Outcome says whether a batch, given as it was given to Apply, was applied. The
