@@ -40,7 +40,7 @@ var Concrete = []string{
 }
 
 // Wiring are the packages that choose modes.
-var Wiring = []string{"internal/server", "test/bench"}
+var Wiring = []string{"internal/server", "internal/sim", "test/bench"}
 
 // Suites hold tests of contracts. Only tests and other suites import them.
 var Suites = []string{
