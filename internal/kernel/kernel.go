@@ -254,7 +254,10 @@ func (r *run) attempt(ctx context.Context) error {
 		r.report.Wrote = true
 		err = r.apply(ctx, batch)
 	}
-	unknown := errors.Is(err, store.ErrOutcomeUnknown) && !planted.Is(planted.UnknownIsLost)
+	unknown := errors.Is(err, store.ErrOutcomeUnknown)
+	if unknown && planted.Is(planted.UnknownIsCleanedUp) {
+		cleanUp(ctx, r.k.opt.Files, tx.staged)
+	}
 	if err != nil && len(tx.staged) > 0 && r.k.opt.Lost != nil && !unknown {
 		r.k.opt.Lost(tx.staged)
 	}

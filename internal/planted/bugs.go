@@ -8,7 +8,7 @@ const (
 	AnswerUnsettled       Bug = "kernel: an answer from several records is not looked at twice"
 	FilesAfterBatch       Bug = "kernel: files are written after the batch that names them"
 	UnknownIsConflict     Bug = "kernel: an unknown outcome is taken for a conflict, and decided again"
-	UnknownIsLost         Bug = "kernel: the files of an unknown outcome are given up"
+	UnknownIsCleanedUp    Bug = "kernel: the files of an unknown outcome are deleted"
 )
 
 // Mistakes of the catalog and of table metadata.

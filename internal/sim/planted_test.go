@@ -23,6 +23,7 @@ var plantedHere = []struct {
 	{planted.EmptyByList, Transactional},
 	{planted.FilesAfterBatch, Transactional},
 	{planted.UnknownIsConflict, Transactional},
+	{planted.UnknownIsCleanedUp, Transactional},
 	{planted.DyingIsRegistered, Transactional},
 	{planted.KeyForgotten, Transactional},
 	{planted.TimeRunsBack, Transactional},

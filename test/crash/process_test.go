@@ -43,6 +43,9 @@ func buildServer(t *testing.T) string {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "landfast")
 	args := []string{"build", "-o", binary}
+	if os.Getenv(plantedVariable) != "" {
+		args = append(args, "-tags", "planted")
+	}
 	if hasClock {
 		goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 		if err != nil {
@@ -109,7 +112,7 @@ func (i *instance) launch() error {
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = write, write, diesWithTests
 	// Settings of whoever runs the tests must not reach the server.
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "LANDFAST_") {
+		if !strings.HasPrefix(v, "LANDFAST_") || strings.HasPrefix(v, plantedVariable+"=") {
 			p.cmd.Env = append(p.cmd.Env, v)
 		}
 	}

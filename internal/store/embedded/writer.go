@@ -60,22 +60,9 @@ func (w *writer) answerGroup(group []*request, doubt bool) {
 		w.refuse(group, fmt.Errorf("stopped after a failed fsync: %w", w.broken), doubt)
 		return
 	}
-	if planted.Is(planted.AnswerBeforeCommit) {
-		for _, r := range group {
-			if r.batch != nil {
-				r.answer <- reply{}
-			}
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 	replies, reached, err := w.try(group)
 	switch {
 	case err == nil && planted.Is(planted.AnswerBeforeCommit):
-		for i, r := range group {
-			if r.batch == nil {
-				r.answer <- replies[i]
-			}
-		}
 	case err == nil:
 		for i, r := range group {
 			r.answer <- replies[i]
@@ -130,6 +117,12 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 	}
 	if err := w.pruner.prune(w.conn, now, len(group)); err != nil {
 		return nil, notSent, err
+	}
+	if planted.Is(planted.AnswerBeforeCommit) {
+		for i, r := range group {
+			r.answer <- replies[i]
+		}
+		time.Sleep(time.Millisecond)
 	}
 	start := time.Now()
 	if err := w.commit(w.conn); err != nil {

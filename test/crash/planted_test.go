@@ -1,0 +1,32 @@
+package crash
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+)
+
+// plantedVariable names the mistake that a server makes which was built for it: see package planted.
+const plantedVariable = "LANDFAST_PLANTED"
+
+// Servers that make these mistakes are found out within eighty rounds.
+func TestPlanted(t *testing.T) {
+	for name, mistake := range map[string]string{
+		"answers come too early":   "embedded: a batch is answered before it is durable",
+		"time runs back":           "tablemeta: last-updated-ms follows the clock",
+		"keys are forgotten":       "catalog: an idempotency key is not recorded with its change",
+		"files come after a batch": "kernel: files are written after the batch that names them",
+	} {
+		t.Run(name, func(t *testing.T) {
+			play := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestFaults$", "-test.v", "-rounds", "80")
+			play.Env = append(os.Environ(), plantedVariable+"="+mistake)
+			out, err := play.CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte("FAILED")) {
+				t.Fatalf("nothing was noticed: %v\n%s", err, out)
+			}
+			t.Logf("found in %s", regexp.MustCompile(`round +\d+`).Find(regexp.MustCompile(`round +\d.*FAILED`).Find(out)))
+		})
+	}
+}
