@@ -36,7 +36,7 @@ serve: build ## Build and start the catalog; its state is ./landfast-data
 test: ## Vet, run every test with the race detector, and see that planted mistakes are noticed
 	go vet ./...
 	go test -race -timeout 15m ./...
-	go test -tags planted -timeout 10m -run 'Planted' ./internal/store/mem ./internal/txn ./internal/sim/...
+	go test -tags planted -timeout 10m -run 'Planted' ./internal/store/... ./internal/txn ./internal/kernel/... ./internal/sim/...
 
 .PHONY: lint
 lint: ## Run golangci-lint, built in a cache outside the checkout
@@ -49,6 +49,10 @@ conformance: ## Run real Iceberg clients against a real server: scripts/conforma
 .PHONY: bench
 bench: ## Measure figures, each beside a floor measured in the same run
 	go run ./test/bench $(ARGS)
+
+.PHONY: performance
+performance: ## Measure everything, large things and other catalogs too, and write docs/performance.md
+	go run ./test/bench -scale -with iceberg-rest-fixture -with nessie -write docs/performance.md $(ARGS)
 
 .PHONY: faults
 faults: ## Play ROUNDS rounds of faults on real processes: kills, freezes, network, disk, clock

@@ -2,6 +2,8 @@ package blob
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -14,9 +16,14 @@ type Backend interface {
 // ByScheme is the Backend of several schemes: each location and each root is for the
 // backend of its scheme, `file` or `s3`, which is also that of s3a and s3n. A scheme
 // that has none is refused with a *LocationError. It must not change while it is used.
+//
+// As a Deferrer it defers where the backend does; elsewhere CreateDeferred is Create.
 type ByScheme map[string]Backend
 
-var _ Backend = ByScheme(nil)
+var (
+	_ Backend  = ByScheme(nil)
+	_ Deferrer = ByScheme(nil)
+)
 
 // of finds the backend of a location.
 func (b ByScheme) of(location string) (Backend, error) {
@@ -101,4 +108,49 @@ func (b ByScheme) CheckMark(ctx context.Context, root Root, id string) error {
 		return err
 	}
 	return backend.CheckMark(ctx, root, id)
+}
+
+// Defers implements [Deferrer].
+func (b ByScheme) Defers(scope Scope, location string) bool {
+	backend, err := b.of(location)
+	if err != nil {
+		return false
+	}
+	d, ok := backend.(Deferrer)
+	return ok && d.Defers(scope, location)
+}
+
+// CreateDeferred implements [Deferrer].
+func (b ByScheme) CreateDeferred(ctx context.Context, scope Scope, location string, data []byte) error {
+	backend, err := b.of(location)
+	if err != nil {
+		return err
+	}
+	if d, ok := backend.(Deferrer); ok {
+		return d.CreateDeferred(ctx, scope, location, data)
+	}
+	return backend.Create(ctx, scope, location, data)
+}
+
+// Sync implements [Deferrer].
+func (b ByScheme) Sync(ctx context.Context) error {
+	var errs []error
+	for _, backend := range b {
+		if d, ok := backend.(Deferrer); ok {
+			errs = append(errs, d.Sync(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Rewrite implements [Deferrer].
+func (b ByScheme) Rewrite(ctx context.Context, scope Scope, location string, data []byte) error {
+	backend, err := b.of(location)
+	if err != nil {
+		return err
+	}
+	if d, ok := backend.(Deferrer); ok {
+		return d.Rewrite(ctx, scope, location, data)
+	}
+	return fmt.Errorf("rewrite %s: its files are never deferred", location)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,33 @@ func TestByScheme(t *testing.T) {
 		s := blob.ByScheme{"file": local.New()}
 		return blobtest.Subject{Store: s, Roots: s, NewRoot: func() string { return blob.DirURI(tempDir(t)) }}
 	})
+}
+
+// Property: a store by scheme defers where its stores do.
+func TestBySchemeDefers(t *testing.T) {
+	blobtest.RunDeferrer(t, func(t *testing.T) blobtest.Subject {
+		s := blob.ByScheme{"file": local.New(), "s3": named("buckets")}
+		return blobtest.Subject{Store: s, Roots: s, NewRoot: func() string { return blob.DirURI(tempDir(t)) }}
+	})
+}
+
+// Property: what cannot defer makes each file durable by itself.
+func TestBySchemeDoesNotDefer(t *testing.T) {
+	s := blob.ByScheme{"s3": named("buckets")}
+	scope, location := blob.Scope{{URI: "s3://bucket"}}, "s3://bucket/k"
+	if s.Defers(scope, location) || s.Defers(scope, "gs://bucket/k") {
+		t.Error("defers")
+	}
+	want := error(answer{"buckets", location})
+	if diff := cmp.Diff(want, s.CreateDeferred(t.Context(), scope, location, nil), cmp.AllowUnexported(answer{})); diff != "" {
+		t.Errorf("CreateDeferred (-want +got):\n%s", diff)
+	}
+	if err := s.Sync(t.Context()); err != nil {
+		t.Errorf("Sync: %v", err)
+	}
+	if err := s.Rewrite(t.Context(), scope, location, nil); err == nil || !strings.Contains(err.Error(), location) {
+		t.Errorf("Rewrite: %v; want an error that names the file", err)
+	}
 }
 
 // named is a backend that answers every call with its name, and with what it was asked for.

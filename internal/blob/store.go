@@ -125,3 +125,24 @@ type Roots interface {
 	// Errors: ErrMarkMissing.
 	CheckMark(ctx context.Context, root Root, id string) error
 }
+
+// Deferrer is what a Store may also be: one that makes many small files durable together.
+type Deferrer interface {
+	// Defers tells whether it is worth calling CreateDeferred for the location. It may look at the file system.
+	Defers(scope Scope, location string) bool
+
+	// CreateDeferred is Create, except that the loss of power may take or shorten the file, its name and the directories
+	// made for it, until a Sync that began after it has returned nil. While the call runs, and after one that was cut
+	// off, the file may be seen short: nobody may know its location before it returns.
+	CreateDeferred(ctx context.Context, scope Scope, location string, data []byte) error
+
+	// Sync makes durable what CreateDeferred made in this process before the call. After an error other than that of
+	// ctx any file made since the Sync before may be lost, whatever a later Sync says: what is in memory may have been
+	// given up. Only Rewrite helps.
+	Sync(ctx context.Context) error
+
+	// Rewrite gives the file exactly these bytes, durably, whatever was there, and makes the directories above it where
+	// they are missing. Nobody ever sees another content than the old and the new.
+	// Errors: *LocationError, ErrOutside, ErrBelowFile, ErrFull.
+	Rewrite(ctx context.Context, scope Scope, location string, data []byte) error
+}

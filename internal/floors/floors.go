@@ -15,7 +15,8 @@ var Floors = [][]string{
 	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local", "internal/txn"},
 
 	// What runs operations, and the operations.
-	{"internal/kernel"},
+	{"internal/journal"},
+	{"internal/kernel", "internal/contention"},
 	{"internal/kernel/kerneltest"},
 	{"internal/catalog"},
 	{"internal/reclaim"},
@@ -57,7 +58,8 @@ var Modules = map[string][]string{
 	"github.com/cespare/xxhash/v2":        {"internal/txn"},
 	"github.com/go-json-experiment/json":  {"internal/rawjson"},
 	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
-	"github.com/klauspost/compress":       {"internal/tablemeta"},
+	"github.com/klauspost/compress":       {"internal/rest", "internal/tablemeta"},
+	"github.com/maypok86/otter/v2":        {"internal/kernel", "internal/rest"},
 	"github.com/prometheus/client_golang": {"internal/server"},
 	"github.com/twmb/avro":                {"internal/manifest"},
 	"go.yaml.in/yaml/v3":                  {"internal/config"},

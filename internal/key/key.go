@@ -20,12 +20,13 @@ const (
 	Dying     Level = 6 // files that a durable batch has given up
 	Location  Level = 7 // the location index
 	Once      Level = 8 // requests that bore an idempotency key
+	Unsynced  Level = 9 // bytes of files that the loss of power could still take
 )
 
 var levelNames = map[Level]string{
 	Catalog: "catalog", Warehouse: "warehouse", Namespace: "namespace", TableName: "table-name",
 	Pointer: "pointer", Dying: "dying", Location: "location",
-	Once: "once",
+	Once: "once", Unsynced: "unsynced",
 }
 
 func (l Level) String() string {
@@ -140,6 +141,12 @@ func ForOnce(warehouse, idempotencyKey string) Key {
 // Onces covers every request that bore an idempotency key.
 func Onces() Prefix { return Prefix{Level: Once} }
 
+// ForUnsynced holds the files that ride in the batch with this id.
+func ForUnsynced(batch string) Key { return Key{Unsynced, child(nil, batch)} }
+
+// Unsynceds covers every record of files that ride.
+func Unsynceds() Prefix { return Prefix{Unsynced, separator} }
+
 // LocationGuard is the record that every batch writes which adds to the
 // location index: it makes such batches serial, in every store.
 func LocationGuard() Key { return Key{Location, "guard"} }
@@ -161,7 +168,12 @@ const separator = "//"
 
 // child is the path of a name under a parent; with an empty name, the prefix of all of them.
 func child(parent []string, name string) string {
+	size := len(separator) + len(name)
+	for _, c := range parent {
+		size += len(c) + len("/")
+	}
 	var b strings.Builder
+	b.Grow(size) // enough where nothing is escaped, as almost always
 	for i, c := range parent {
 		if i > 0 {
 			b.WriteByte('/')
@@ -181,7 +193,15 @@ func parent(warehouse string, levels []string) []string {
 // escape writes a component with `/`, `%`, control characters and bytes that
 // are not UTF-8 as %XX, so that paths are text every store can hold.
 func escape(b *strings.Builder, component string) {
+	if isPlain(component) {
+		b.WriteString(component)
+		return
+	}
 	const hex = "0123456789ABCDEF"
+	if plain(component) {
+		b.WriteString(component)
+		return
+	}
 	for i, r := range component {
 		switch {
 		case r == '\uFFFD' && !strings.HasPrefix(component[i:], "\uFFFD"),
@@ -194,6 +214,26 @@ func escape(b *strings.Builder, component string) {
 			b.WriteRune(r)
 		}
 	}
+}
+
+// isPlain tells that escape would change nothing; false says nothing.
+func isPlain(component string) bool {
+	for i := range len(component) {
+		if c := component[i]; c < 0x20 || c >= 0x7f || c == '/' || c == '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// plain tells whether a component is ASCII without anything to escape.
+func plain(component string) bool {
+	for i := range len(component) {
+		if c := component[i]; c < 0x20 || c >= 0x7f || c == '/' || c == '%' {
+			return false
+		}
+	}
+	return true
 }
 
 // Name gives back the name that a key of a namespace, a table name, a warehouse

@@ -25,6 +25,7 @@ func TestPaths(t *testing.T) {
 		{key.ForPointer("main", "p1"), "pointer main//p1"},
 		{key.ForLocation("file:///w/t"), "location //file:///w/t/"},
 		{key.ForArea("file:///w"), "location //file:///w///"},
+		{key.ForUnsynced("b1"), "unsynced //b1"},
 	} {
 		if c.got.String() != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

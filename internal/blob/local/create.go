@@ -40,51 +40,77 @@ func createNamed(err error, location string) error {
 	return fmt.Errorf("its directory cannot be made or used: %v", err)
 }
 
+// create gives the file its name before it is durable, where that can be done with an open file: one sync makes
+// both durable, and the one of the directory then finds nothing left to do. Nobody whom this call has not
+// answered counts on the file, so one that the loss of power has made short harms nobody.
 func (s *Store) create(ctx context.Context, t target, data []byte) error {
 	dir, err := s.openDir(t)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	temporary := blob.TemporaryPrefix + rand.Text() + blob.TemporarySuffix
-	if err := s.writeDurably(dir.in, temporary, data); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		s.discard(dir.in, temporary)
-		return err
-	}
-	return s.publish(dir, temporary, filepath.Base(t.path))
-}
-
-// writeDurably makes a file of these bytes, or none.
-func (s *Store) writeDurably(in *os.Root, name string, data []byte) (err error) {
-	f, err := s.sys.create(in, name)
+	temporary, name := blob.TemporaryPrefix+rand.Text()+blob.TemporarySuffix, filepath.Base(t.path)
+	f, err := s.write(dir.in, temporary, data)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			s.discard(in, name)
+	if namesClosedOnly {
+		if err := s.finish(f); err != nil {
+			s.discard(dir.in, temporary)
+			return err
 		}
-	}()
-	if err := s.sys.write(f, data); err != nil {
-		f.Close()
+	}
+	err = ctx.Err()
+	if err != nil {
+		s.discard(dir.in, temporary)
+	} else {
+		err = s.publish(dir, temporary, name)
+	}
+	if !namesClosedOnly {
+		if err != nil {
+			f.Close()
+		} else if err = s.finish(f); err != nil {
+			s.discard(dir.in, name)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	// After a failed sync the kernel may have dropped the pages and forgotten the error, so a second sync
-	// would prove nothing. The file has no name yet that anybody knows: it goes, and the upload has failed.
+	if err := s.sys.syncDir(dir.self); err != nil {
+		s.discard(dir.in, name)
+		return fmt.Errorf("the file's name could not be made durable: %w", err)
+	}
+	return nil
+}
+
+// write makes a file of these bytes, which is not durable, or none.
+func (s *Store) write(in *os.Root, name string, data []byte) (*os.File, error) {
+	f, err := s.sys.create(in, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sys.write(f, data); err != nil {
+		f.Close()
+		s.discard(in, name)
+		return nil, err
+	}
+	return f, nil
+}
+
+// finish makes the file durable and closes it. After a failed sync the kernel may have dropped the pages and
+// forgotten the error, so a second sync would prove nothing: the file must go.
+func (s *Store) finish(f *os.File) error {
 	if err := s.sys.sync(f); err != nil {
 		f.Close()
 		return fmt.Errorf("the file could not be made durable: %w", err)
 	}
-	return f.Close() // Windows can neither link nor remove an open file.
+	return f.Close()
 }
 
 // discard removes what a failed Create has made. If that fails too, a file stays that nothing names.
 func (s *Store) discard(in *os.Root, name string) { _ = s.sys.remove(in, name) }
 
-// publish gives a durable file its name in place of the temporary one, durably, or removes both.
+// publish gives a file its name in place of the temporary one, or removes both.
 func (s *Store) publish(dir openedDir, temporary, name string) error {
 	err := s.sys.link(dir.in, temporary, name)
 	if err != nil && lacksLinks(err) {
@@ -97,15 +123,12 @@ func (s *Store) publish(dir openedDir, temporary, name string) error {
 		}
 		return err
 	}
-	if err = s.sys.remove(dir.in, temporary); err == nil || errors.Is(err, fs.ErrNotExist) {
-		if err = s.sys.syncDir(dir.self); err == nil {
-			return nil
-		}
-		err = fmt.Errorf("the file's name could not be made durable: %w", err)
+	if err := s.sys.remove(dir.in, temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.discard(dir.in, temporary)
+		s.discard(dir.in, name)
+		return err
 	}
-	s.discard(dir.in, temporary)
-	s.discard(dir.in, name)
-	return err
+	return nil
 }
 
 // claim stands in for link on file systems without it: who makes the empty file may replace it. Here, and
@@ -116,7 +139,7 @@ func (s *Store) claim(dir openedDir, temporary, name string) error {
 		return err
 	}
 	empty.Close()
-	if err := dir.in.Rename(temporary, name); err != nil {
+	if err := s.sys.rename(dir.in, temporary, name); err != nil {
 		s.discard(dir.in, name)
 		return err
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,14 +37,23 @@ func (s *Store) openDir(t target) (openedDir, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return openedDir{}, err
 	}
-	for end := range len(path) + 1 {
-		if end == len(path) || os.IsPathSeparator(path[end]) {
-			if err := s.makeDir(t, path[:end]); err != nil {
-				return openedDir{}, err
-			}
+	for above := range downTo(path) {
+		if err := s.makeDir(t, above); err != nil {
+			return openedDir{}, err
 		}
 	}
 	return openOnly(t.in, path)
+}
+
+// downTo gives the directories on the way to path and path itself, the uppermost first.
+func downTo(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for end := range len(path) + 1 {
+			if (end == len(path) || os.IsPathSeparator(path[end])) && !yield(path[:end]) {
+				return
+			}
+		}
+	}
 }
 
 // makeDir makes one directory, whose parent is durable, unless it is there, and makes its name durable.

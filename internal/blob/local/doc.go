@@ -7,11 +7,18 @@
 // lead. Pipes, sockets, devices and directories are refused without waiting for
 // them.
 //
-// Create writes to a temporary name in the same directory, syncs the file, gives
-// it its name by a hard link, which never replaces, and syncs the directory.
+// Create writes to a temporary name in the same directory, gives the file its
+// name by a hard link, which never replaces, and syncs file and directory.
 // Directories that it had to make, or that this process has not seen to be
 // durable, are synced first. A process that is killed in the middle leaves at most
-// a file `.landfast-*.tmp`, which nothing names.
+// a file `.landfast-*.tmp`, or a whole one, which nothing names; the loss of power in
+// the middle may leave a short one.
+//
+// CreateDeferred writes under the name itself and syncs nothing. Sync makes all of
+// that durable by one syncfs(2) for each file system. It also writes what other programs have
+// not yet written there, which takes as long as it takes: a data disk that others keep
+// busy is no place for a hot catalog. Only Linux has the call, and only the file systems of
+// local disks keep its promise (ext4, XFS, Btrfs, F2FS; overlays of them); elsewhere nothing is deferred.
 //
 // Caveats. On Windows a directory cannot be synced: see platform_windows.go. Two
 // machines may share a root only on a file system on which link is atomic for

@@ -66,16 +66,20 @@ func TestEveryStepFails(t *testing.T) {
 	}
 }
 
-// Property: a name is given only to what is durable, and nothing is synced that need not be.
+// Property: a name is given only to what is whole, the answer only to what is durable, and nothing is synced that need not be.
 func TestOrderOfSteps(t *testing.T) {
 	s := New()
 	root := newRoot(t, s)
 	var steps []string
 	s.sys = failing(func(step string) error { steps = append(steps, step); return nil })
+	file := "create write link remove sync syncDir"
+	if namesClosedOnly {
+		file = "create write sync link remove syncDir"
+	}
 	for _, c := range []struct{ location, want string }{
-		{"/t/metadata/1", "mkdir syncDir mkdir syncDir create write sync link remove syncDir"},
-		{"/t/metadata/2", "create write sync link remove syncDir"},
-		{"/t/data/1", "mkdir mkdir syncDir create write sync link remove syncDir"},
+		{"/t/metadata/1", "mkdir syncDir mkdir syncDir " + file},
+		{"/t/metadata/2", file},
+		{"/t/data/1", "mkdir mkdir syncDir " + file},
 	} {
 		steps = nil
 		must(t, s.Create(t.Context(), blob.Scope{root}, root.URI+c.location, []byte("x")))
@@ -118,6 +122,12 @@ func failing(fail func(step string) error) calls {
 				return err
 			}
 			return osCalls.link(in, from, to)
+		},
+		rename: func(in *os.Root, from, to string) error {
+			if err := fail("rename"); err != nil {
+				return err
+			}
+			return osCalls.rename(in, from, to)
 		},
 		remove: func(in *os.Root, name string) error {
 			if err := fail("remove"); err != nil {
@@ -170,7 +180,7 @@ func TestContextEndsDuringCreate(t *testing.T) {
 	root := newRoot(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.sys = failing(func(step string) error {
-		if step == "sync" {
+		if step == "write" {
 			cancel()
 		}
 		return nil
@@ -180,5 +190,57 @@ func TestContextEndsDuringCreate(t *testing.T) {
 	}
 	if left := files(t, root.Dir); left != nil {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Properties: whichever call of the operating system fails during a Rewrite, the answer names the location and the right error, the
+// file has its old bytes or all of the new ones, nothing else is left, and a second attempt succeeds.
+func TestEveryStepOfRewriteFails(t *testing.T) {
+	for _, step := range []string{"create", "write", "sync", "rename", "syncDir"} {
+		for _, cause := range slices.Concat(diskFull, []error{syscall.EIO}) {
+			t.Run(fmt.Sprintf("%s: %v", step, cause), func(t *testing.T) {
+				s := New()
+				root := newRoot(t, s)
+				scope, location := blob.Scope{root}, root.URI+"/t/metadata/f"
+				must(t, s.Create(t.Context(), scope, location, []byte("short")))
+				s.sys = failing(func(at string) error {
+					if at == step {
+						return &fs.PathError{Op: step, Path: "x", Err: cause}
+					}
+					return nil
+				})
+				err := s.Rewrite(t.Context(), scope, location, []byte("the whole"))
+				if err == nil || !strings.Contains(err.Error(), location) {
+					t.Fatalf("Rewrite: %v; want an error that names the file", err)
+				}
+				if got, want := errors.Is(err, blob.ErrFull), slices.Contains(diskFull, cause); got != want {
+					t.Errorf("Rewrite: %v; is ErrFull: %v, want %v", err, got, want)
+				}
+				want := "short"
+				if step == "syncDir" {
+					want = "the whole"
+				}
+				if data, err := s.Read(t.Context(), scope, location, 100); err != nil || string(data) != want {
+					t.Errorf("there is %q, %v; want %q", data, err, want)
+				}
+				s.sys = osCalls
+				must(t, s.Rewrite(t.Context(), scope, location, []byte("the whole")))
+				if diff := cmp.Diff([]string{"t/metadata/f"}, files(t, root.Dir)); diff != "" {
+					t.Errorf("files (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// Property: the new bytes are durable before they get the name, and the name is durable before the answer.
+func TestOrderOfRewrite(t *testing.T) {
+	s := New()
+	root := newRoot(t, s)
+	var steps []string
+	s.sys = failing(func(step string) error { steps = append(steps, step); return nil })
+	must(t, s.Rewrite(t.Context(), blob.Scope{root}, root.URI+"/t/f", []byte("x")))
+	if diff := cmp.Diff("mkdir syncDir create write sync rename syncDir", strings.Join(steps, " ")); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }

@@ -11,6 +11,9 @@ import (
 // openNonblock keeps the opening of a pipe from waiting for its other end.
 const openNonblock = syscall.O_NONBLOCK
 
+// namesClosedOnly: an open file can be given another name.
+const namesClosedOnly = false
+
 // syncDir makes the names in the directory durable.
 func syncDir(d *os.File) error { return d.Sync() }
 

@@ -12,6 +12,9 @@ import (
 // openNonblock is nothing on Windows, where opening a path never waits for another process.
 const openNonblock = 0
 
+// namesClosedOnly: Windows can neither link nor remove an open file.
+const namesClosedOnly = true
+
 // syncDir does nothing: Windows has no call that makes the names of a directory durable. NTFS journals
 // them in order, so that a loss of power can undo the last moments' names but not tear them: here a commit
 // acknowledged right before the power fails may find its metadata file missing.

@@ -98,14 +98,9 @@ func (s *Store) CheckMark(ctx context.Context, root blob.Root, id string) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	in, err := os.OpenRoot(asDir(root.Dir))
-	if err == nil {
-		defer in.Close()
-		var info fs.FileInfo
-		info, err = in.Lstat(blob.MarkPrefix + id)
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%w: %s", blob.ErrNotRegular, info.Mode().Type())
-		}
+	info, err := os.Lstat(filepath.Join(root.Dir, blob.MarkPrefix+id))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s", blob.ErrNotRegular, info.Mode().Type())
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -16,20 +16,23 @@ import (
 	"github.com/landfast/landfast/internal/blob"
 )
 
-// Store implements [blob.Store] and [blob.Roots]. It holds no open files between calls.
+// Store implements [blob.Store], [blob.Roots] and [blob.Deferrer]. It holds no open files between calls, except
+// some directories from the first CreateDeferred until the next Sync.
 type Store struct {
-	sys     calls
-	durable durableDirs
+	sys      calls
+	durable  durableDirs
+	deferred deferred
 }
 
 var (
-	_ blob.Store = (*Store)(nil)
-	_ blob.Roots = (*Store)(nil)
+	_ blob.Store    = (*Store)(nil)
+	_ blob.Roots    = (*Store)(nil)
+	_ blob.Deferrer = (*Store)(nil)
 )
 
 // New returns a Store. One per process is enough, and cheaper than several: what it
 // knows to be durable it need not sync again.
-func New() *Store { return &Store{sys: osCalls} }
+func New() *Store { return &Store{sys: osCalls, deferred: newDeferred()} }
 
 // calls are the calls to the operating system that fail on a full or broken disk. Tests replace them.
 type calls struct {
@@ -38,6 +41,7 @@ type calls struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
 	link   func(in *os.Root, from, to string) error
+	rename func(in *os.Root, from, to string) error
 	remove func(in *os.Root, name string) error
 	// syncDir makes the names in an open directory durable.
 	syncDir func(d *os.File) error
@@ -51,6 +55,7 @@ var osCalls = calls{
 	write:   func(f *os.File, data []byte) error { _, err := f.Write(data); return err },
 	sync:    (*os.File).Sync,
 	link:    (*os.Root).Link,
+	rename:  (*os.Root).Rename,
 	remove:  (*os.Root).Remove,
 	syncDir: syncDir,
 }
@@ -74,13 +79,22 @@ func (s *Store) open(ctx context.Context, scope blob.Scope, location string) (ta
 	return openBelow(root, slashed)
 }
 
-func openBelow(root blob.Root, slashed string) (target, error) {
+// localPath is a path below a root as this operating system spells it.
+func localPath(root blob.Root, slashed string) (string, error) {
 	below := filepath.FromSlash(slashed)
 	if !filepath.IsLocal(below) { // on Windows: device names, drive letters and streams
-		return target{}, &blob.LocationError{Location: root.URI + "/" + slashed, Problem: "this operating system reserves a name in it", Remedy: "choose another"}
+		return "", &blob.LocationError{Location: root.URI + "/" + slashed, Problem: "this operating system reserves a name in it", Remedy: "choose another"}
 	}
 	if root.Dir == "" {
-		return target{}, fmt.Errorf("root %s is not one of local files", root.URI)
+		return "", fmt.Errorf("root %s is not one of local files", root.URI)
+	}
+	return below, nil
+}
+
+func openBelow(root blob.Root, slashed string) (target, error) {
+	below, err := localPath(root, slashed)
+	if err != nil {
+		return target{}, err
 	}
 	in, err := os.OpenRoot(asDir(root.Dir))
 	if err != nil {

@@ -13,3 +13,10 @@ func TestSuite(t *testing.T) {
 		return blobtest.Subject{Store: s, Roots: s, NewRoot: func() string { return blob.DirURI(tempDir(t)) }}
 	})
 }
+
+func TestDeferrer(t *testing.T) {
+	blobtest.RunDeferrer(t, func(t *testing.T) blobtest.Subject {
+		s := New()
+		return blobtest.Subject{Store: s, Roots: s, NewRoot: func() string { return blob.DirURI(tempDir(t)) }}
+	})
+}

@@ -1,0 +1,186 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
+)
+
+const (
+	// removeMax is how many records one batch removes, and pageMax how many are listed at once: a record may hold
+	// as much as rides at once.
+	removeMax = 256
+	pageMax   = 64
+	// lookInterval is how often all records are looked through, and how long the same warning is not repeated.
+	lookInterval = time.Minute
+	// lastLimit bounds the last settling, when the server stops. What it leaves is for Recover.
+	lastLimit = 10 * time.Second
+)
+
+// Run settles what was applied, every Interval or when much rides, until ctx is done; then once more, so that a
+// clean stop leaves no record. It must not run beside itself or Recover.
+func (j *Journal) Run(ctx context.Context) {
+	settle, look := time.NewTicker(j.opt.Interval), time.NewTicker(lookInterval)
+	defer settle.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-settle.C:
+			j.settle(ctx)
+		case <-j.wake:
+			j.settle(ctx)
+		case <-look.C:
+			j.look(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+			j.settle(last)
+			cancel()
+			return
+		}
+	}
+}
+
+// settle makes the files of all applied batches durable, and then removes their records.
+func (j *Journal) settle(ctx context.Context) {
+	j.mu.Lock()
+	groups := maps.Clone(j.applied)
+	j.mu.Unlock()
+	// Files of batches that came to nothing are synced too: until then their directories are held open.
+	if made := j.made.Swap(false); len(groups) == 0 && !made {
+		return
+	}
+	start := time.Now()
+	if err := j.opt.Files.Sync(ctx); err != nil {
+		if ctx.Err() != nil {
+			j.made.Store(true)
+			return
+		}
+		j.opt.Log.Error("metadata files could not be made durable together, each is written anew; check the disk", "error", err)
+		j.suspectAll()
+	}
+	if len(groups) == 0 {
+		return
+	}
+	durable := j.durable(ctx, groups)
+	left, err := j.remove(ctx, durable)
+	if err != nil {
+		j.complain("records of durable metadata files could not be removed; this is tried again", err)
+	}
+	durable = slices.DeleteFunc(durable, func(batch string) bool { return slices.Contains(left, batch) })
+
+	files := 0
+	j.mu.Lock()
+	for _, batch := range durable {
+		files += groups[batch].files
+		j.inFlight -= groups[batch].bytes
+		delete(j.applied, batch)
+	}
+	inFlight := j.inFlight
+	j.mu.Unlock()
+	j.opt.Observe(files, inFlight, time.Since(start))
+}
+
+// suspectAll marks all files that ride, after a failed Sync.
+func (j *Journal) suspectAll() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.admitted {
+		r.suspect = true
+	}
+	for _, g := range j.applied {
+		g.suspect = true
+	}
+}
+
+// durable gives the batches whose files are durable, after a Sync. Suspect ones are rewritten first, except those
+// that were deleted meanwhile.
+func (j *Journal) durable(ctx context.Context, groups map[string]*group) (batches []string) {
+	var suspect []string
+	j.mu.Lock()
+	for batch, g := range groups {
+		if g.suspect {
+			suspect = append(suspect, batch)
+		} else {
+			batches = append(batches, batch)
+		}
+	}
+	j.mu.Unlock()
+	slices.Sort(suspect)
+	for some := range slices.Chunk(suspect, pageMax) {
+		var records []store.Record
+		for _, batch := range some {
+			r, err := j.opt.Store.Get(ctx, key.ForUnsynced(batch))
+			switch {
+			case err != nil:
+				j.complain("the record of metadata files could not be read; this is tried again", err)
+			case !r.Exists():
+				batches = append(batches, batch) // a removal whose outcome was unknown
+			default:
+				records = append(records, r)
+			}
+		}
+		done := j.rewrite(ctx, records, false)
+		j.mu.Lock()
+		for _, r := range done {
+			groups[string(r.Version)].suspect = false
+			batches = append(batches, string(r.Version))
+		}
+		j.mu.Unlock()
+	}
+	slices.Sort(batches)
+	return batches
+}
+
+// remove deletes the records of batches, which are durable. It gives those that may still be there, and why.
+func (j *Journal) remove(ctx context.Context, batches []string) (left []string, err error) {
+	for some := range slices.Chunk(batches, removeMax) {
+		rest, failed := j.removeSome(ctx, some)
+		left = append(left, rest...)
+		err = errors.Join(err, failed)
+	}
+	return left, err
+}
+
+func (j *Journal) removeSome(ctx context.Context, batches []string) (left []string, err error) {
+	left = slices.Clone(batches)
+	for len(left) > 0 {
+		b := store.Batch{ID: j.opt.NewID()}
+		for _, batch := range left {
+			k := key.ForUnsynced(batch)
+			b.Conds = append(b.Conds, store.Is(k, store.Version(batch)))
+			b.Writes = append(b.Writes, store.Write{Key: k, Delete: true})
+		}
+		err := j.opt.Store.Apply(ctx, b)
+		if err == nil {
+			return nil, nil
+		}
+		conflict, ok := errors.AsType[*store.ConflictError](err)
+		if !ok {
+			return left, err
+		}
+		// A record is written once: what is not there in this version is gone, by a removal whose outcome was unknown.
+		before := len(left)
+		left = slices.DeleteFunc(left, func(batch string) bool {
+			return slices.ContainsFunc(conflict.Conds, func(c store.Cond) bool { return c.Key == key.ForUnsynced(batch) })
+		})
+		if len(left) == before {
+			return left, err
+		}
+	}
+	return nil, nil
+}
+
+// complain warns, but not once a second while a fault lasts.
+func (j *Journal) complain(message string, err error, about ...any) {
+	said := fmt.Sprint(message, about, err)
+	if !j.warned[said] {
+		j.warned[said] = true
+		j.opt.Log.Warn(message, append(about, "error", err)...)
+	}
+}
