@@ -11,6 +11,16 @@ const (
 	UnknownIsCleanedUp    Bug = "kernel: the files of an unknown outcome are deleted"
 )
 
+// Mistakes of combining, in package kernel: rule 6 of the architecture.
+const (
+	NeighboursUnseen        Bug = "kernel: an operation of a batch is decided on the state before its neighbours"
+	NeighboursUnconditioned Bug = "kernel: only the first operation of a batch conditions it"
+	NeighboursOfFailedLand  Bug = "kernel: what was decided on a state whose file could not be written lands all the same"
+	RefusedBeforeDurable    Bug = "kernel: a refusal because of a neighbour is answered before that one is durable"
+	CancelEndsBatch         Bug = "kernel: a client that leaves ends the batch that was sent"
+	UnknownToLeaderOnly     Bug = "kernel: of a batch with an unknown outcome only the leader is told so"
+)
+
 // Mistakes of the catalog and of table metadata.
 const (
 	DyingIsRegistered Bug = "catalog: a file that is being deleted can be registered"
@@ -23,6 +33,8 @@ const (
 	ConditionSkipped   Bug = "mem: the version of a record is not compared"
 	VersionRestarts    Bug = "mem: versions count up, and restart after a deletion"
 	AnswerBeforeCommit Bug = "embedded: a batch is answered before it is durable"
+	CacheBeforeCommit  Bug = "embedded: the cache shows a batch before it is durable"
+	CacheStaleFill     Bug = "embedded: a slow read leaves an old value in the cache"
 )
 
 // Mistakes of package txn: rules 5 and 7.

@@ -18,15 +18,23 @@
 // begin with their time), and the greatest forgotten id is kept, so that the
 // store knows what it does not know.
 //
-// Reads use a few read-only connections and see the last COMMIT. The file is in
-// WAL mode with synchronous=FULL, and a person can read it with the sqlite3 tool:
+// Reads of one key are answered from memory where the store knows the record, or knows
+// that there is none: from what was read and written last, within Options.CacheBytes.
+// The writer checks conditions by it too. It is told of a group when its COMMIT is
+// durable and before anybody is answered, and forgets all when a COMMIT fails. Other
+// reads, and every list, use a few read-only connections and see the last COMMIT; so a
+// list may be a moment ahead of what is read of one key, and never behind an answer.
+//
+// The file is in WAL mode with synchronous=FULL. A goroutine with a connection of its own
+// copies the log into the file, so that the writer need not, or only what little is
+// left. A person can read the file with the sqlite3 tool:
 //
 //	sqlite3 -readonly catalog.db "SELECT level, path, value FROM records"
 //
 // Caveats: the directory must be on a local disk (SQLite's log is shared memory).
 // A second process may open the file, as a backup does; its batches are as safe,
-// but the two wait for each other's transactions, without a queue, and after five
-// seconds in vain a batch is refused. Within one process a file is opened once at
-// a time. Ids that a wrong clock dated in the future are
-// remembered until that future is past.
+// but the two wait for each other's transactions, without a queue, after five seconds
+// in vain a batch is refused, and what one has written the other may read only after
+// its own next batch. Within one process a file is opened once at a time. Ids that a
+// wrong clock dated in the future are remembered until that future is past.
 package embedded

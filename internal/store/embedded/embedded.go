@@ -19,8 +19,10 @@ type Store struct {
 	options Options
 	queue   *queue
 	readers chan *conn // those that are idle
+	copying *conn      // the checkpointer's
+	cache   *cache
 	writer  *writer
-	stopped chan struct{} // closed when the writer has answered its last request
+	running sync.WaitGroup // the writer, until it has answered its last request, and the checkpointer
 
 	close    sync.Once
 	closeErr error
@@ -70,12 +72,12 @@ func open(path string, options Options) (_ *Store, err error) {
 		options: options,
 		queue:   newQueue(options.Queue),
 		readers: make(chan *conn, options.Readers),
-		stopped: make(chan struct{}),
+		cache:   newCache(options.CacheBytes),
 	}
 	var writing *conn
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.release(len(s.readers), writing))
+			err = errors.Join(err, s.release(len(s.readers), s.copying, writing))
 		}
 	}()
 	if err = create(path); err != nil {
@@ -87,6 +89,9 @@ func open(path string, options Options) (_ *Store, err error) {
 	if err = prepare(writing, options); err != nil {
 		return nil, err
 	}
+	if s.copying, err = dial(path, false); err != nil {
+		return nil, err
+	}
 	for range options.Readers {
 		c, err := dial(path, true)
 		if err != nil {
@@ -94,14 +99,16 @@ func open(path string, options Options) (_ *Store, err error) {
 		}
 		s.readers <- c
 	}
-	s.writer = newWriter(path, options, writing)
-	go func() {
-		defer close(s.stopped)
+	if s.writer, err = newWriter(path, options, writing, s.cache); err != nil {
+		return nil, err
+	}
+	s.running.Go(func() { s.writer.checkpointer.run(s.copying, s.queue.closing, options.Log) })
+	s.running.Go(func() {
 		for group := s.queue.take(options.GroupBatches, options.GroupBytes); len(group) > 0; {
 			s.writer.answerGroup(group, false)
 			group = s.queue.take(options.GroupBatches, options.GroupBytes)
 		}
-	}()
+	})
 	return s, nil
 }
 
@@ -110,21 +117,23 @@ func open(path string, options Options) (_ *Store, err error) {
 func (s *Store) Close() error {
 	s.close.Do(func() {
 		s.queue.close()
-		<-s.stopped
-		s.closeErr = s.release(s.options.Readers, s.writer.conn)
+		s.running.Wait()
+		s.closeErr = s.release(s.options.Readers, s.copying, s.writer.conn)
 	})
 	return s.closeErr
 }
 
-// release closes the readers before the writer: the last connection to leave
+// release closes the readers before those that write: the last connection to leave
 // empties the log, which a read-only one cannot.
-func (s *Store) release(readers int, writing *conn) error {
+func (s *Store) release(readers int, writing ...*conn) error {
 	var errs []error
 	for range readers {
 		errs = append(errs, (<-s.readers).close())
 	}
-	if writing != nil {
-		errs = append(errs, writing.close())
+	for _, c := range writing {
+		if c != nil {
+			errs = append(errs, c.close())
+		}
 	}
 	opened.Lock()
 	delete(opened.paths, s.path)
@@ -175,16 +184,33 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 
 // Get is that of [store.Atomic].
 func (s *Store) Get(ctx context.Context, k key.Key) (store.Record, error) {
-	r := store.Record{Key: k}
-	err := s.read(ctx, func(c *conn) error {
-		_, err := c.first("SELECT version, id, value FROM records WHERE level = ? AND path = ?",
-			[]any{k.Level, k.Path}, &r.Version, &r.ID, &r.Value)
-		return err
-	})
-	if err != nil {
-		return store.Record{}, fmt.Errorf("embedded: get %v: %w", k, explain(err))
+	if err := s.readable(ctx); err != nil {
+		return store.Record{}, fmt.Errorf("embedded: get %v: %w", k, err)
 	}
-	return r, nil
+	for {
+		known, ok, generation := s.cache.look(k)
+		if ok {
+			return known.record(k), nil
+		}
+		err := s.read(ctx, func(c *conn) (err error) {
+			known, err = find(c, k)
+			return err
+		})
+		if err != nil {
+			return store.Record{}, fmt.Errorf("embedded: get %v: %w", k, explain(err))
+		}
+		if s.cache.offer(k, known, generation) {
+			return known.record(k), nil
+		} // else the writer overtook this read
+	}
+}
+
+// find reads what the file says of k.
+func find(c *conn, k key.Key) (content, error) {
+	var found content
+	_, err := c.first("SELECT version, id, value FROM records WHERE level = ? AND path = ?",
+		[]any{int64(k.Level), k.Path}, (*string)(&found.version), &found.id, &found.value)
+	return found, err
 }
 
 // List is that of [store.Atomic].
@@ -199,20 +225,24 @@ func (s *Store) List(ctx context.Context, p key.Prefix, after string, limit int)
 	var found []store.Record
 	err := s.read(ctx, func(c *conn) error {
 		rows, err := c.query("SELECT path, version, id, value FROM records WHERE level = ? AND path >= ? ORDER BY path LIMIT ?",
-			p.Level, from, limit)
+			int64(p.Level), from, limit)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
+		var path, version, id string
+		var value []byte
+		row := []any{&path, &version, &id, &value}
 		for rows.Next() && ctx.Err() == nil {
-			r := store.Record{Key: key.Key{Level: p.Level}}
-			if err := rows.Scan(&r.Key.Path, &r.Version, &r.ID, &r.Value); err != nil {
+			if err := rows.Scan(row...); err != nil {
 				return err
 			}
-			if !strings.HasPrefix(r.Key.Path, p.Path) {
+			if !strings.HasPrefix(path, p.Path) {
 				break // what is covered lies together
 			}
-			found = append(found, r)
+			found = append(found, store.Record{
+				Key: key.Key{Level: p.Level, Path: path}, Version: store.Version(version), ID: id, Value: value,
+			})
 		}
 		return errors.Join(rows.Err(), ctx.Err())
 	})
@@ -222,8 +252,8 @@ func (s *Store) List(ctx context.Context, p key.Prefix, after string, limit int)
 	return found, nil
 }
 
-// read lends an idle reader to do.
-func (s *Store) read(ctx context.Context, do func(*conn) error) error {
+// readable tells why nothing can be read any more.
+func (s *Store) readable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -231,6 +261,14 @@ func (s *Store) read(ctx context.Context, do func(*conn) error) error {
 	case <-s.queue.closing: // before the lottery between ready cases
 		return store.ErrClosed
 	default:
+		return nil
+	}
+}
+
+// read lends an idle reader to do.
+func (s *Store) read(ctx context.Context, do func(*conn) error) error {
+	if err := s.readable(ctx); err != nil {
+		return err
 	}
 	select {
 	case c := <-s.readers:

@@ -9,18 +9,24 @@ import (
 	"github.com/landfast/landfast/internal/store/storetest"
 )
 
+// The suite, with a cache that keeps all, one that keeps next to nothing, and none.
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Env {
-		path := filepath.Join(t.TempDir(), "catalog.db")
-		s := open(t, path, embedded.Options{})
-		return storetest.Env{Store: s, Reopen: func() store.Atomic {
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			s = open(t, path, embedded.Options{})
-			return s
-		}}
-	})
+	for name, bytes := range map[string]int{"cache": 0, "small cache": 40 << 10, "no cache": -1} {
+		t.Run(name, func(t *testing.T) {
+			options := embedded.Options{CacheBytes: bytes}
+			storetest.Run(t, func(t *testing.T) storetest.Env {
+				path := filepath.Join(t.TempDir(), "catalog.db")
+				s := open(t, path, options)
+				return storetest.Env{Store: s, Reopen: func() store.Atomic {
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+					s = open(t, path, options)
+					return s
+				}}
+			})
+		})
+	}
 }
 
 // open opens a store that is closed when the test ends.

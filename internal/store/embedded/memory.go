@@ -1,12 +1,8 @@
 package embedded
 
 import (
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/landfast/landfast/internal/store"
 )
 
 // state is what the store knows of a batch id. The numbers of the first two are
@@ -20,61 +16,61 @@ const (
 	unseen    state = 3
 )
 
-// lookUp reads the state of a batch id.
+// lookUp reads the state of a batch id that is not forgotten.
 func lookUp(c *conn, id string) (state, error) {
 	s := unseen
-	_, err := c.first(`
-		SELECT void FROM applied WHERE batch_id = ?1
-		UNION ALL
-		SELECT 2 FROM meta WHERE key = 'forgotten' AND value >= ?1
-		LIMIT 1`, []any{id}, &s)
+	_, err := c.first("SELECT void FROM applied WHERE batch_id = ?", []any{id}, &s)
 	return s, err
 }
 
-// remember settles a batch id that is unseen.
-func remember(c *conn, id string, isVoid bool, ops []store.OpRecord, now time.Time) error {
-	var text sql.NullString
-	if len(ops) > 0 {
-		encoded, err := json.Marshal(ops)
-		if err != nil {
-			return err
-		}
-		text = sql.NullString{String: string(encoded), Valid: true}
-	}
-	return c.exec("INSERT INTO applied (batch_id, void, ops, at_ms) VALUES (?, ?, ?, ?)", id, isVoid, text, now.UnixMilli())
+// remember settles a batch id, and reports whether it was unseen. Nothing is changed
+// if it was not.
+func remember(c *conn, r *request, s state, now time.Time) (bool, error) {
+	rows, err := c.change("INSERT INTO applied (batch_id, void, ops, at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		r.id, int64(s), r.ops, now.UnixMilli())
+	return rows > 0, err
 }
 
-// pruner forgets old batch ids, a few in each second's first group, always more
-// than came since: the table stays as long as the retention, and no group waits
-// for a long delete.
+// readForgotten gives the greatest id that was forgotten: none up to it is remembered.
+func readForgotten(c *conn) (id string, err error) {
+	_, err = c.first("SELECT value FROM meta WHERE key = 'forgotten'", nil, &id)
+	return id, err
+}
+
+// pruner forgets old batch ids, a few in each group, always more than the group adds:
+// the table stays as long as the retention, and no group waits for a long delete.
 type pruner struct {
 	retention time.Duration
-	last      time.Time
-	since     int // requests since last
+	idle      time.Time // when it last found that no more were due
 }
 
-// pruneInterval is how often the pruner looks, while there are groups.
+// pruneInterval is how long the pruner does not look again where none was due.
 const pruneInterval = time.Second
 
 // prune forgets ids in the order of the ids and not of at_ms: only then does the
-// greatest forgotten id tell all that are covered from all that are not.
-func (p *pruner) prune(c *conn, now time.Time, group int) error {
-	p.since += group
-	if elapsed := now.Sub(p.last); 0 <= elapsed && elapsed < pruneInterval {
-		return nil
+// greatest forgotten id tell all that are covered from all that are not. It gives
+// that id, or none if it forgot none.
+func (p *pruner) prune(c *conn, now time.Time, group int) (greatest string, err error) {
+	if since := now.Sub(p.idle); 0 <= since && since < pruneInterval {
+		return "", nil
 	}
-	atMost := 2*p.since + 100
-	p.last, p.since = now, 0
-	var greatest sql.NullString
-	_, err := c.first("SELECT max(batch_id) FROM (SELECT batch_id FROM applied WHERE batch_id < ? ORDER BY batch_id LIMIT ?)",
-		[]any{idFloor(now.Add(-p.retention)), atMost}, &greatest)
-	if err != nil || !greatest.Valid {
-		return err
+	atMost := 2*group + 100
+	var due int
+	_, err = c.first("SELECT count(*), ifnull(max(batch_id), '') FROM (SELECT batch_id FROM applied WHERE batch_id < ? ORDER BY batch_id LIMIT ?)",
+		[]any{idFloor(now.Add(-p.retention)), atMost}, &due, &greatest)
+	if err != nil {
+		return "", err
 	}
-	if err := c.exec("DELETE FROM applied WHERE batch_id <= ?", greatest.String); err != nil {
-		return err
+	if due < atMost {
+		p.idle = now
 	}
-	return c.exec("UPDATE meta SET value = ?1 WHERE key = 'forgotten' AND value < ?1", greatest.String)
+	if due == 0 {
+		return "", nil
+	}
+	if err := c.exec("DELETE FROM applied WHERE batch_id <= ?", greatest); err != nil {
+		return "", err
+	}
+	return greatest, c.exec("UPDATE meta SET value = ?1 WHERE key = 'forgotten' AND value < ?1", greatest)
 }
 
 // idFloor comes before every UUIDv7 of time t or later, and behind all earlier

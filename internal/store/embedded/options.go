@@ -19,6 +19,10 @@ type Options struct {
 	// Readers is how many reads run at once, at least 2, because a backup takes
 	// one of them. Default 4.
 	Readers int
+	// CacheBytes is about how much memory the records take that were last read or
+	// written, with the knowledge of what is not there. Negative: none are kept.
+	// Default 64 MiB.
+	CacheBytes int
 	// ApplyTimeout is how long Apply waits for the answer of a batch that is
 	// queued before it gives ErrOutcomeUnknown. Default 10 s.
 	ApplyTimeout time.Duration
@@ -54,6 +58,9 @@ func (o Options) withDefaults() Options {
 	positive(&o.Queue, 4096)
 	positive(&o.Readers, 4)
 	o.Readers = max(o.Readers, 2)
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 64 << 20
+	}
 	if o.ApplyTimeout <= 0 {
 		o.ApplyTimeout = 10 * time.Second
 	}

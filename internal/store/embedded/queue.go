@@ -2,6 +2,9 @@ package embedded
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -12,7 +15,10 @@ import (
 type request struct {
 	id     string
 	batch  *store.Batch
-	answer chan reply // holds one: the writer never waits for a caller that left
+	leaves []content      // for each of the batch's writes, what it leaves
+	size   int            // how many bytes of values those are
+	ops    sql.NullString // the batch's operations, as JSON
+	answer chan reply     // holds one: the writer never waits for a caller that left
 }
 
 // reply is what a request is answered with once that is durable.
@@ -21,19 +27,28 @@ type reply struct {
 	err     error
 }
 
+// newRequest prepares on the caller's goroutine what the writer would have to do for
+// all of them.
 func newRequest(id string, b *store.Batch) *request {
-	return &request{id: id, batch: b, answer: make(chan reply, 1)}
-}
-
-// size is how many bytes of values the request writes.
-func (r *request) size() int {
-	n := 0
-	if r.batch != nil {
-		for _, w := range r.batch.Writes {
-			n += len(w.Value)
+	r := &request{id: id, batch: b, answer: make(chan reply, 1)}
+	if b == nil {
+		return r
+	}
+	r.leaves = make([]content, len(b.Writes))
+	for i, w := range b.Writes {
+		if !w.Delete {
+			r.leaves[i] = content{version: store.Version(id), id: w.ID, value: string(w.Value)}
+			r.size += len(w.Value)
 		}
 	}
-	return n
+	if len(b.Ops) > 0 {
+		text, err := json.Marshal(b.Ops)
+		if err != nil {
+			panic(fmt.Sprintf("embedded: two strings cannot be encoded: %v", err))
+		}
+		r.ops = sql.NullString{String: string(text), Valid: true}
+	}
+	return r
 }
 
 // queue is the bounded line of requests before the writer, first come first
@@ -91,7 +106,7 @@ func (q *queue) take(count, size int) []*request {
 		q.mu.Lock()
 		n := 0
 		for left := size; n < min(count, len(q.mu.line)); n++ {
-			left -= q.mu.line[n].size()
+			left -= q.mu.line[n].size
 			if left < 0 && n > 0 {
 				break
 			}

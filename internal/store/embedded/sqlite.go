@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 
@@ -34,7 +35,8 @@ func dial(path string, readOnly bool) (*conn, error) {
 			"busy_timeout(5000)",
 			"synchronous(FULL)",
 			"fullfsync(1)", "checkpoint_fullfsync(1)", // where fsync alone does not reach the platter (macOS)
-			"cache_size(-2000)",            // KiB; bounds the memory of each connection
+			"cache_size(-2000)", // KiB; bounds the memory of each connection
+			fmt.Sprintf("wal_autocheckpoint(%d)", writerCheckpointAt),
 			"journal_size_limit(67108864)", // a log that a long reader let grow is cut back
 			"temp_store(MEMORY)",           // no files outside the data directory
 			"trusted_schema(0)",
@@ -70,12 +72,21 @@ func (c *conn) prepared(text string) (*sql.Stmt, error) {
 }
 
 func (c *conn) exec(text string, args ...any) error {
+	_, err := c.change(text, args...)
+	return err
+}
+
+// change is exec that gives the number of rows that were changed.
+func (c *conn) change(text string, args ...any) (int64, error) {
 	s, err := c.prepared(text)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = s.ExecContext(context.Background(), args...)
-	return err
+	result, err := s.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 func (c *conn) query(text string, args ...any) (*sql.Rows, error) {

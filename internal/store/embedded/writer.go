@@ -15,11 +15,17 @@ import (
 
 // writer applies groups of requests. One goroutine uses it.
 type writer struct {
-	path    string
-	options Options
-	conn    *conn // nil when the last one failed and no new one could be had
-	pruner  pruner
-	broken  error // an fsync failed: nothing is written any more
+	path         string
+	options      Options
+	cache        *cache
+	conn         *conn // nil when the last one failed and no new one could be had
+	pruner       pruner
+	checkpointer *checkpointer
+	broken       error // an fsync failed: nothing is written any more
+
+	// What is known of the file as long as conn lives and nobody else writes in it.
+	dataVersion int    // SQLite's; it changes when others have written
+	forgotten   string // the greatest batch id that was forgotten
 
 	// The seams at which tests inject faults: dial makes a connection to path,
 	// commit ends the transaction that is open on one.
@@ -27,15 +33,27 @@ type writer struct {
 	commit func(*conn) error
 }
 
-func newWriter(path string, options Options, c *conn) *writer {
-	return &writer{
-		path:    path,
-		options: options,
-		conn:    c,
-		pruner:  pruner{retention: options.Retention},
-		dial:    dial,
-		commit:  func(c *conn) error { return c.exec("COMMIT") },
+func newWriter(path string, options Options, c *conn, kept *cache) (*writer, error) {
+	w := &writer{
+		path:         path,
+		options:      options,
+		cache:        kept,
+		pruner:       pruner{retention: options.Retention},
+		checkpointer: newCheckpointer(),
+		dial:         dial,
+		commit:       func(c *conn) error { return c.exec("COMMIT") },
 	}
+	return w, w.adopt(c)
+}
+
+// adopt makes c the connection, and learns what is known of its file.
+func (w *writer) adopt(c *conn) (err error) {
+	w.conn = c
+	if _, err = c.first("PRAGMA data_version", nil, &w.dataVersion); err != nil {
+		return err
+	}
+	w.forgotten, err = readForgotten(c)
+	return err
 }
 
 // progress is how far a transaction came before it failed.
@@ -107,15 +125,24 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return nil, notBegun, err
 	}
-	now := w.options.Now()
-	for _, r := range group {
-		answer, err := applyOne(w.conn, r, now)
-		if err != nil {
+	if err := w.noticeOthers(); err != nil {
+		return nil, notSent, err
+	}
+	t := transaction{
+		conn:      w.conn,
+		cache:     w.cache,
+		forgotten: w.forgotten,
+		now:       w.options.Now(),
+		changes:   make(map[key.Key]content, 2*len(group)),
+	}
+	replies = make([]reply, len(group))
+	for i, r := range group {
+		if replies[i], err = t.answer(r); err != nil {
 			return nil, notSent, err
 		}
-		replies = append(replies, answer)
 	}
-	if err := w.pruner.prune(w.conn, now, len(group)); err != nil {
+	forgotten, err := w.pruner.prune(w.conn, t.now, len(group))
+	if err != nil {
 		return nil, notSent, err
 	}
 	if planted.Is(planted.AnswerBeforeCommit) {
@@ -125,18 +152,44 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 		time.Sleep(time.Millisecond)
 	}
 	start := time.Now()
+	w.cache.begin(t.changes)
 	if err := w.commit(w.conn); err != nil {
+		w.cache.doubt()
 		return nil, uncertain, err
 	}
+	w.cache.publish(t.changes)
+	w.checkpointer.count(group)
+	w.forgotten = max(w.forgotten, forgotten)
 	w.options.Observe(len(group), time.Since(start))
 	return replies, 0, nil
 }
 
-func (w *writer) connect() (err error) {
-	if w.conn == nil {
-		w.conn, err = w.dial(w.path, false)
+// connect has a connection, if need be a new one. While there was none others may have
+// written.
+func (w *writer) connect() error {
+	if w.conn != nil {
+		return nil
 	}
-	return err
+	c, err := w.dial(w.path, false)
+	if err != nil {
+		return err
+	}
+	if err := w.adopt(c); err != nil {
+		w.conn = nil
+		return errors.Join(err, c.close())
+	}
+	w.cache.doubt()
+	return nil
+}
+
+// noticeOthers looks, in the open transaction, whether another process has written.
+func (w *writer) noticeOthers() error {
+	var now int
+	if _, err := w.conn.first("PRAGMA data_version", nil, &now); err != nil || now == w.dataVersion {
+		return err
+	}
+	w.cache.doubt()
+	return w.adopt(w.conn)
 }
 
 // verdict answers a request whose own transaction failed with err.
@@ -151,7 +204,8 @@ func (w *writer) verdict(r *request, err error, doubt bool) reply {
 	if err := w.connect(); err != nil {
 		return unknown(err)
 	}
-	state, lookErr := lookUp(w.conn, r.id)
+	t := transaction{conn: w.conn, forgotten: w.forgotten}
+	state, lookErr := t.stateOf(r.id)
 	switch {
 	case lookErr != nil:
 		return unknown(errors.Join(err, lookErr))
@@ -165,32 +219,57 @@ func (w *writer) verdict(r *request, err error, doubt bool) reply {
 	return reply{err: err}
 }
 
-// applyOne does one request inside the open transaction. A batch whose conditions
-// fail writes nothing. An error is the file's, not the batch's.
-func applyOne(c *conn, r *request, now time.Time) (reply, error) {
-	state, err := lookUp(c, r.id)
-	if err != nil {
-		return reply{}, err
+// transaction is what the requests of a group share, one after another.
+type transaction struct {
+	conn      *conn
+	cache     *cache
+	forgotten string
+	now       time.Time
+	changes   map[key.Key]content // what the requests so far have written
+}
+
+// answer does one request. A batch whose conditions fail writes nothing. An error is
+// the file's, not the batch's.
+//
+// Nearly every batch is new and holds, so that is tried first: whether its id was seen
+// is told by the insertion that makes it seen.
+func (t *transaction) answer(r *request) (reply, error) {
+	if r.id <= t.forgotten {
+		return settled(r, forgotten), nil
 	}
-	if state != unseen {
-		return settled(r, state), nil
-	}
+	becomes, answer := applied, reply{}
 	if r.batch == nil {
-		return reply{outcome: store.NotApplied}, remember(c, r.id, true, nil, now)
-	}
-	failed, err := failing(c, r.batch)
-	if err != nil {
-		return reply{}, err
-	}
-	if len(failed) > 0 {
-		return reply{err: &store.ConflictError{Conds: failed}}, nil
-	}
-	for _, w := range r.batch.Writes {
-		if err := write(c, w, r.id); err != nil {
+		becomes, answer = void, reply{outcome: store.NotApplied}
+	} else {
+		failed, err := t.failing(r.batch)
+		if err != nil {
 			return reply{}, err
 		}
+		if len(failed) > 0 {
+			state, err := t.stateOf(r.id)
+			if state != unseen {
+				return settled(r, state), err
+			}
+			return reply{err: &store.ConflictError{Conds: failed}}, err
+		}
 	}
-	return reply{}, remember(c, r.id, false, r.batch.Ops, now)
+	isNew, err := remember(t.conn, r, becomes, t.now)
+	if err != nil {
+		return reply{}, err
+	}
+	if !isNew {
+		state, err := t.stateOf(r.id)
+		return settled(r, state), err
+	}
+	return answer, t.write(r)
+}
+
+// stateOf reads the state of a batch id.
+func (t *transaction) stateOf(id string) (state, error) {
+	if id <= t.forgotten {
+		return forgotten, nil
+	}
+	return lookUp(t.conn, id)
 }
 
 // settled answers a request whose id the store has seen.
@@ -208,11 +287,11 @@ func settled(r *request, s state) reply {
 	return reply{err: &store.ConflictError{}}
 }
 
-// failing gives the conditions that do not hold in the open transaction.
-func failing(c *conn, b *store.Batch) ([]store.Cond, error) {
+// failing gives the conditions that do not hold.
+func (t *transaction) failing(b *store.Batch) ([]store.Cond, error) {
 	var failed []store.Cond
 	for _, cond := range b.Conds {
-		holds, err := holds(c, cond, b.Writes)
+		holds, err := t.holds(cond, b.Writes)
 		if err != nil {
 			return nil, err
 		}
@@ -223,21 +302,52 @@ func failing(c *conn, b *store.Batch) ([]store.Cond, error) {
 	return failed, nil
 }
 
-func holds(c *conn, cond store.Cond, own []store.Write) (bool, error) {
+func (t *transaction) holds(cond store.Cond, own []store.Write) (bool, error) {
 	if cond.Kind == store.KindEmpty {
-		return empty(c, cond.Prefix, own)
+		return empty(t.conn, cond.Prefix, own)
 	}
-	var version store.Version
-	var id string
-	_, err := c.first("SELECT version, id FROM records WHERE level = ? AND path = ?",
-		[]any{cond.Key.Level, cond.Key.Path}, &version, &id)
+	now, err := t.current(cond.Key)
 	switch cond.Kind {
 	case store.KindIs:
-		return version == cond.Version, err
+		return now.version == cond.Version, err
 	case store.KindLive:
-		return id == cond.ID, err
+		return now.id == cond.ID, err
 	}
 	panic(fmt.Sprintf("embedded: Validate let a condition of kind %q pass", cond.Kind))
+}
+
+// current gives the version and the id of a record, not always its value. What the
+// cache knows is certain: nobody else writes now, and no COMMIT is under way.
+func (t *transaction) current(k key.Key) (content, error) {
+	if now, ok := t.changes[k]; ok {
+		return now, nil
+	}
+	if now, ok, _ := t.cache.look(k); ok {
+		return now, nil
+	}
+	var now content
+	_, err := t.conn.first("SELECT version, id FROM records WHERE level = ? AND path = ?",
+		[]any{int64(k.Level), k.Path}, (*string)(&now.version), &now.id)
+	return now, err
+}
+
+// write does the writes of a request, if it has any.
+func (t *transaction) write(r *request) error {
+	for i, now := range r.leaves {
+		k := r.batch.Writes[i].Key
+		var err error
+		if now.version == store.Absent {
+			err = t.conn.exec("DELETE FROM records WHERE level = ? AND path = ?", int64(k.Level), k.Path)
+		} else {
+			err = t.conn.exec("INSERT OR REPLACE INTO records (level, path, version, id, value) VALUES (?, ?, ?, ?, ?)",
+				int64(k.Level), k.Path, string(now.version), now.id, now.value)
+		}
+		if err != nil {
+			return err
+		}
+		t.changes[k] = now
+	}
+	return nil
 }
 
 // empty looks for a record under p that is not among the batch's own. It reads
@@ -266,12 +376,4 @@ func empty(c *conn, p key.Prefix, own []store.Write) (bool, error) {
 		}
 	}
 	return true, rows.Err()
-}
-
-func write(c *conn, w store.Write, version string) error {
-	if w.Delete {
-		return c.exec("DELETE FROM records WHERE level = ? AND path = ?", w.Key.Level, w.Key.Path)
-	}
-	return c.exec("INSERT OR REPLACE INTO records (level, path, version, id, value) VALUES (?, ?, ?, ?, ?)",
-		w.Key.Level, w.Key.Path, version, w.ID, string(w.Value))
 }

@@ -33,7 +33,10 @@ func newTestWriter(t *testing.T) *writer {
 	if err := prepare(c, options); err != nil {
 		t.Fatal(err)
 	}
-	w := newWriter(path, options, c)
+	w, err := newWriter(path, options, c, newCache(options.CacheBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if w.conn != nil {
 			if err := w.conn.close(); err != nil {
@@ -304,12 +307,12 @@ func TestFull(t *testing.T) {
 		return limit(c), nil
 	}
 	big := func(id, name string, from store.Version) *request {
-		r := writes(id, name, from)
-		r.batch.Writes[0].Value = make([]byte, 300<<10)
+		b := writes(id, name, from).batch
+		b.Writes[0].Value = make([]byte, 300<<10)
 		// A second write, so that half a batch would show.
-		r.batch.Conds = append(r.batch.Conds, store.Is(pointer("with "+name), store.Absent))
-		r.batch.Writes = append([]store.Write{{Key: pointer("with " + name), ID: "i"}}, r.batch.Writes...)
-		return r
+		b.Conds = append(b.Conds, store.Is(pointer("with "+name), store.Absent))
+		b.Writes = append([]store.Write{{Key: pointer("with " + name), ID: "i"}}, b.Writes...)
+		return newRequest(id, b)
 	}
 	wantEqual(t, "answers", []string{"ok", "ok", "full", "ok", "full"}, w.settled(
 		writes("1", "a", store.Absent), big("2", "b", store.Absent), big("3", "c", store.Absent), writes("4", "a", "1"), big("5", "d", store.Absent)))
@@ -409,6 +412,9 @@ func TestClockThatWasAhead(t *testing.T) {
 	if err := prepare(w.conn, w.options); err != nil {
 		t.Fatal(err)
 	}
+	if err := w.adopt(w.conn); err != nil {
+		t.Fatal(err)
+	}
 	if !strings.Contains(said.String(), "clock") {
 		t.Errorf("the operator is told %q", said.String())
 	}
@@ -418,10 +424,10 @@ func TestClockThatWasAhead(t *testing.T) {
 // Values and paths are text that the sqlite3 tool and its JSON functions read.
 func TestFileIsReadable(t *testing.T) {
 	w := newTestWriter(t)
-	r := writes("1", "a", store.Absent)
-	r.batch.Writes[0].Value = []byte(`{"kind":"table"}`)
-	r.batch.Ops = []store.OpRecord{{ID: "o", Name: "create-table"}}
-	wantEqual(t, "answer", []string{"ok"}, w.settled(r))
+	b := writes("1", "a", store.Absent).batch
+	b.Writes[0].Value = []byte(`{"kind":"table"}`)
+	b.Ops = []store.OpRecord{{ID: "o", Name: "create-table"}}
+	wantEqual(t, "answer", []string{"ok"}, w.settled(newRequest("1", b)))
 	var path, kind, op string
 	_, err := w.conn.first(`SELECT path, value ->> 'kind', ops -> 0 ->> 'name' FROM records JOIN applied ON version = batch_id
 		WHERE typeof(path) = 'text' AND typeof(value) = 'text'`, nil, &path, &kind, &op)
