@@ -33,6 +33,7 @@ const (
 type commands struct {
 	Serve     serveCommand     `cmd:"" help:"Run the catalog: one process, one directory, nothing to configure."`
 	Warehouse warehouseCommand `cmd:"" help:"Create, list, show and delete the warehouses of a running server."`
+	Locks     locksCommand     `cmd:"" help:"Show who waits for whom in a running server."`
 	Backup    backupCommand    `cmd:"" help:"Copy the catalog to a file, also while a server runs."`
 	Config    configCommand    `cmd:"" help:"Check a configuration file."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`

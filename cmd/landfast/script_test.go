@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ func (l leakChecked) Run() int {
 //	finish STATUS          sends the other half, and reads the answer
 //	curl STATUS PATH       GETs from LANDFAST_URL
 //	until STATUS PATH      does so until the answer is that
+//	shows FILE TEXT        waits until the file contains it
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -78,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"hang":   hang,
 			"finish": finish,
 			"until":  until,
+			"shows":  shows,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
@@ -305,6 +308,21 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	for began := time.Now(); got != args[0]; got = get(ts, args[1]) {
 		if time.Since(began) > endMax {
 			ts.Fatalf("GET %s: still %s, want %s", args[1], got, args[0])
+		}
+	}
+}
+
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shows FILE TEXT")
+	}
+	for began := time.Now(); ; runtime.Gosched() {
+		data, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(data), args[1]) {
+			return
+		}
+		if time.Since(began) > endMax {
+			ts.Fatalf("%s never shows %q: %v\n%s", args[0], args[1], err, data)
 		}
 	}
 }

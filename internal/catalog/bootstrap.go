@@ -43,7 +43,7 @@ func (op *Bootstrap) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *Bootstrap) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = BootstrapResult{}
-	there, err := read[schemaRecord](ctx, tx.Get, key.ForCatalog())
+	there, err := read[schemaRecord](ctx, tx, (*kernel.Tx).Get, key.ForCatalog())
 	if err != nil {
 		return err
 	}

@@ -237,6 +237,7 @@ func TestMetadataFileFaults(t *testing.T) {
 		{func() { _ = s.files.Delete(t.Context(), nil, file) }, catalog.ErrMissingFile, "Failed to open input stream for file: " + file},
 	} {
 		c.fault()
+		s.restart()
 		s.refused(loadTable("ns.t"), c.kind, c.refusal)
 		s.refused(setProperty("ns.t", "k", "v"), c.kind, c.refusal)
 	}
@@ -246,6 +247,7 @@ func TestMetadataFileFaults(t *testing.T) {
 	s.must(createTable("ns.whole"))
 	before = s.store.String()
 	s.files.FailMark = blob.ErrMarkMissing // though the file is there
+	s.restart()
 	for _, op := range []kernel.Operation{
 		loadTable("ns.whole"), setProperty("ns.whole", "k", "v"), createTable("ns.u"), stagedCreate("ns.u", "file:///w/main/u"),
 		register("ns.u", "file:///w/main/elsewhere.metadata.json"), dropTable("ns.whole", true),
@@ -257,6 +259,83 @@ func TestMetadataFileFaults(t *testing.T) {
 	}
 	s.files.FailMark = nil
 	s.must(dropTable("ns.t", true)) // a table whose metadata is lost can still be dropped
+}
+
+// Files never change. What was read of one serves reads on, without the file and without its volume; a
+// commit goes on from it where its own file can be written.
+func TestMetadataIsRemembered(t *testing.T) {
+	s := newPlainStack(t)
+	create := createTable("ns.t")
+	s.must(create)
+	s.restart()
+	load := loadTable("ns.t")
+	s.must(load)
+	if d := cmp.Diff(string(create.Result.Metadata), string(load.Result.Metadata)); d != "" {
+		t.Error(d)
+	}
+	if err := s.files.Delete(t.Context(), nil, create.Result.MetadataLocation); err != nil {
+		t.Fatal(err)
+	}
+	s.files.FailMark = blob.ErrMarkMissing
+	again := loadTable("ns.t")
+	s.must(again)
+	if d := cmp.Diff(load.Result, again.Result); d != "" {
+		t.Error(d)
+	}
+	s.refused(setProperty("ns.t", "k", "v"), catalog.ErrWarehouseUnavailable, "Warehouse main is not available")
+	s.files.FailMark = nil
+	s.must(setProperty("ns.t", "k", "v"))
+	s.restart()
+	s.must(loadTable("ns.t")) // from the file of the commit
+}
+
+// A client that holds a table as it is learns that without a look at any file.
+func TestNotModifiedLooksAtNoFile(t *testing.T) {
+	s := newPlainStack(t)
+	create := createTable("ns.t")
+	s.must(create)
+	if err := s.files.Delete(t.Context(), nil, create.Result.MetadataLocation); err != nil {
+		t.Fatal(err)
+	}
+	s.restart()
+	known := loadTable("ns.t")
+	known.Request.Known = []string{create.Result.ETag}
+	s.must(known)
+	if !known.Result.NotModified || known.Result.ETag != create.Result.ETag {
+		t.Errorf("%+v", known.Result)
+	}
+	s.refused(loadTable("ns.t"), catalog.ErrMissingFile, "Failed to open input stream")
+}
+
+// Two warehouses may reach buckets of one name in different places: what the one's file
+// says is not what the other's does.
+func TestMemoryOfFilesIsOfOneWarehouse(t *testing.T) {
+	s := newPlainStack(t)
+	file := map[string][]byte{}
+	for _, w := range []string{"a", "b"} {
+		s.must(&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
+			ID: w + "-id", Name: w, Root: blob.Root{URI: "s3://bucket/lake", S3: blob.S3Options{Endpoint: "http://" + w}},
+			Properties: map[string]string{catalog.PropertyAllowOverlap: "true"},
+		}})
+		s.must(&catalog.CreateNamespace{Request: catalog.CreateNamespaceRequest{Warehouse: w, Levels: []string{"ns"}}})
+		create := createTableAt("ns.t", "s3://bucket/lake/t")
+		create.Request.Warehouse = w
+		s.must(create)
+		file[w] = create.Result.Metadata
+	}
+	const shared = "s3://bucket/lake/t/metadata/00000-shared.metadata.json"
+	for _, w := range []string{"a", "b"} {
+		s.files.Replace(shared, file[w]) // as a's endpoint has it, and then b's
+		op := register("ns.shared", shared)
+		op.Request.Warehouse = w
+		s.must(op)
+		load := loadTable("ns.shared")
+		load.Request.Warehouse = w
+		s.must(load)
+		if d := cmp.Diff(string(file[w]), string(load.Result.Metadata)); d != "" {
+			t.Errorf("%s: %s", w, d)
+		}
+	}
 }
 
 // A table that is renamed to its own name has that name.

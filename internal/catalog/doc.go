@@ -23,4 +23,11 @@
 // Every location is claimed in the location index. One that a client chooses is
 // compared with all others. One that the server chooses ends in a fresh uuid under an
 // area that its namespace reserved, and meets no other anyway: see location.go.
+//
+// # What is remembered
+//
+// A version of a record and a metadata file never change. What was decoded of them is remembered
+// (kernel.Memo) and shared by all operations, which must not change it: a load then reads
+// three records and no file. What writes looks for the marker of the warehouse's root
+// all the same.
 package catalog

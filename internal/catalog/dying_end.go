@@ -29,7 +29,7 @@ func (op *EndDying) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *EndDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 	for _, id := range op.Request.IDs {
-		d, err := read[dyingRecord](ctx, tx.Peek, key.ForDying(op.Request.Warehouse, id))
+		d, err := read[dyingRecord](ctx, tx, (*kernel.Tx).Peek, key.ForDying(op.Request.Warehouse, id))
 		if err != nil {
 			return err
 		}

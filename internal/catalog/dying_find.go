@@ -35,7 +35,7 @@ func (op *FindDying) Plan() kernel.Plan { return kernel.Plan{Op: "find-dying"} }
 // Decide implements kernel.Operation.
 func (op *FindDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = FindDyingResult{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (op *FindDying) Decide(ctx context.Context, tx *kernel.Tx) error {
 		})
 	}
 	if op.Request.ID != "" {
-		d, err := read[dyingRecord](ctx, tx.Get, key.ForDying(w.Value.Name, op.Request.ID))
+		d, err := read[dyingRecord](ctx, tx, (*kernel.Tx).Get, key.ForDying(w.Value.Name, op.Request.ID))
 		if err == nil && d.Exists() {
 			add(d.ID, d.Value)
 		}

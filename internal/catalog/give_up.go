@@ -41,7 +41,7 @@ func (op *GiveUp) Plan() kernel.Plan {
 // of the files, then fails.
 func (op *GiveUp) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = GiveUpResult{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil || w.Value.OverlapAllowed {
 		return err
 	}
@@ -127,7 +127,7 @@ type fileOwner struct {
 // readFileOwner reads a pointer and the metadata that it names.
 func readFileOwner(ctx context.Context, tx *kernel.Tx, w found[Warehouse], id string) (*fileOwner, error) {
 	o := &fileOwner{reached: map[string]bool{}}
-	p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(w.Value.Name, id))
+	p, err := read[pointerRecord](ctx, tx, (*kernel.Tx).Peek, key.ForPointer(w.Value.Name, id))
 	if err != nil || !p.Exists() {
 		return o, err // it is being purged
 	}

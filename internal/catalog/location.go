@@ -226,7 +226,7 @@ type placeOwner struct{ warehouse, pointer string }
 // pointer `except`. The zero owner is nobody.
 func ownerOf(ctx context.Context, tx *kernel.Tx, canonical, except string) (placeOwner, error) {
 	for _, above := range append(blob.Ancestors(canonical), canonical) {
-		other, err := read[placeRecord](ctx, tx.Peek, key.ForLocation(above))
+		other, err := read[placeRecord](ctx, tx, (*kernel.Tx).Peek, key.ForLocation(above))
 		if err != nil {
 			return placeOwner{}, err
 		}
@@ -306,7 +306,7 @@ func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) er
 		return err
 	}
 	k := key.ForArea(area)
-	there, err := read[placeRecord](ctx, tx.Peek, k)
+	there, err := read[placeRecord](ctx, tx, (*kernel.Tx).Peek, k)
 	if err != nil || slices.Contains(there.Value.Warehouses, w.Name) {
 		return err // reservations are never taken back, so a look without a condition is enough
 	}
@@ -319,7 +319,7 @@ func reserve(ctx context.Context, tx *kernel.Tx, w Warehouse, spelled string) er
 	if err := checkNames(ctx, tx, append(blob.Ancestors(area), area), ""); err != nil {
 		return err
 	}
-	there, err = read[placeRecord](ctx, tx.Get, k)
+	there, err = read[placeRecord](ctx, tx, (*kernel.Tx).Get, k)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
@@ -34,18 +35,49 @@ type document interface {
 	Location() string
 	// Verify reads what parsing has left unread: it is for files from elsewhere.
 	Verify() error
+	// Size is about how many bytes it takes in memory.
+	Size() int
 }
 
-// tableMetadata reads the metadata of a table, and says what to do where that cannot be.
+// tableMetadata reads the metadata of a table that is to change, and says what to do where that cannot be.
 func tableMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, location string) (*tablemeta.Metadata, error) {
-	m, err := readMetadata(ctx, tx, w, location, tablemeta.Parse)
-	return m, withRemedy(err, KindTable, t)
+	if err := checkMounted(ctx, tx, w); err != nil {
+		return nil, err
+	}
+	return loadMetadata(ctx, tx, w, KindTable, t, location, tablemeta.Parse)
 }
 
 // viewMetadata is tableMetadata of a view.
 func viewMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, v Ident, location string) (*tablemeta.View, error) {
-	m, err := readMetadata(ctx, tx, w, location, tablemeta.ParseView)
-	return m, withRemedy(err, KindView, v)
+	if err := checkMounted(ctx, tx, w); err != nil {
+		return nil, err
+	}
+	return loadMetadata(ctx, tx, w, KindView, v, location, tablemeta.ParseView)
+}
+
+// loadMetadata gives the metadata that a pointer names: as it is remembered, for a file
+// never changes, or read. It then need not be there any more, nor its volume be mounted.
+func loadMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, kind Kind, t Ident, location string, parse func([]byte) (D, error)) (D, error) {
+	d, err := kernel.Memo(tx, memoOfFile(w, location), func() (document, int, error) {
+		d, err := readMetadata(ctx, tx, w, location, parse)
+		if err != nil {
+			return nil, 0, err
+		}
+		return d, d.Size(), nil
+	})
+	m, ok := d.(D)
+	if err == nil && !ok { // one file can be the metadata of a table and of a view
+		m, err = readMetadata(ctx, tx, w, location, parse)
+	}
+	return m, withRemedy(err, kind, t)
+}
+
+// memoOfFile is the id of a metadata file. A location means what it does in one warehouse:
+// two may have buckets of the same name in different places.
+func memoOfFile(w Warehouse, location string) kernel.MemoID {
+	id := kernel.MemoOfFile(location)
+	id.Version = store.Version(w.ID)
+	return id
 }
 
 // withRemedy says what to do about a metadata file that a pointer names and that is
@@ -101,7 +133,12 @@ func writeTable(tx *kernel.Tx, w Warehouse, m *tablemeta.Metadata, previous stri
 	if err != nil {
 		return "", fromMetadata(err)
 	}
-	return writeFile(tx, w, tablemeta.FileName(m, previous, tx.NewID()), data, m)
+	location, err := writeFile(tx, w, tablemeta.FileName(m, previous, tx.NewID()), data, m)
+	if err == nil {
+		tx.Remember(memoOfFile(w, location), m, m.Size()) // for the next commit, which may be in the same batch
+		tx.Forget(memoOfFile(w, previous))
+	}
+	return location, err
 }
 
 // writeView stages the next metadata file of a view and returns its location.
@@ -110,7 +147,12 @@ func writeView(tx *kernel.Tx, w Warehouse, v *tablemeta.View, previous string) (
 	if err != nil {
 		return "", fromMetadata(err)
 	}
-	return writeFile(tx, w, tablemeta.ViewFileName(v, previous, tx.NewID()), data, v)
+	location, err := writeFile(tx, w, tablemeta.ViewFileName(v, previous, tx.NewID()), data, v)
+	if err == nil {
+		tx.Remember(memoOfFile(w, location), v, v.Size())
+		tx.Forget(memoOfFile(w, previous))
+	}
+	return location, err
 }
 
 func writeFile(tx *kernel.Tx, w Warehouse, location string, data []byte, d document) (string, error) {

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,6 +36,16 @@ func checkName(what, name string) error {
 	return nil
 }
 
+// isPlain tells most names that checkName lets pass from the others, without a message.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= nameBytesMax && name[0] != '.'
+}
+
 func checkNamespace(levels []string) error {
 	if len(levels) == 0 {
 		return refuse(ErrInvalid, "Invalid namespace: it has no levels")
@@ -45,6 +54,9 @@ func checkNamespace(levels []string) error {
 		return refuse(ErrInvalid, "Invalid namespace: it has %d levels; at most %d are allowed", len(levels), namespaceLevelsMax)
 	}
 	for i, l := range levels {
+		if isPlain(l) {
+			continue
+		}
 		what := "namespace"
 		if len(levels) > 1 {
 			what = fmt.Sprintf("namespace level %d", i+1)
@@ -60,17 +72,28 @@ func checkIdent(kind Kind, t Ident) error {
 	if err := checkNamespace(t.Namespace); err != nil {
 		return err
 	}
+	if isPlain(t.Name) {
+		return nil
+	}
 	return checkName(string(kind)+" name", t.Name)
 }
 
-var (
-	warehouseName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	// Words that stand where a prefix could stand in a path.
-	reservedWarehouseNames = []string{"namespaces", "tables", "views", "transactions", "config", "oauth"}
-)
+// Words that stand where a prefix could stand in a path.
+var reservedWarehouseNames = []string{"namespaces", "tables", "views", "transactions", "config", "oauth"}
+
+// isWarehouseName matches [a-z0-9][a-z0-9_-]{0,62}.
+func isWarehouseName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || c != '_' && c != '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 63
+}
 
 func checkWarehouseName(name string) error {
-	if !warehouseName.MatchString(name) {
+	if !isWarehouseName(name) {
 		return refuse(ErrInvalid, "Invalid warehouse name %q: it must match [a-z0-9][a-z0-9_-]{0,62}", name)
 	}
 	if slices.Contains(reservedWarehouseNames, name) {

@@ -55,7 +55,7 @@ func namespaceLocks(warehouse string, levels []string) lock.Set {
 func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = NamespaceState{}
 	levels := op.Request.Levels
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (op *CreateNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if last == 0 {
 		tx.RequireLive(w.Key, w.ID)
 	} else {
-		parent, err := readNamespace(ctx, tx.Peek, w, levels[:last])
+		parent, err := readNamespace(ctx, tx, (*kernel.Tx).Peek, w, levels[:last])
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/lock"
 )
 
 // DropNamespace drops an empty namespace.
@@ -22,19 +23,20 @@ type DropNamespaceRequest struct {
 // Plan implements kernel.Operation.
 func (op *DropNamespace) Plan() kernel.Plan {
 	return kernel.Plan{
-		Op:    "drop-namespace",
-		Locks: namespaceLocks(op.Request.Warehouse, op.Request.Levels),
-		Route: key.RouteOf(op.Request.Warehouse, op.Request.Levels),
+		Op:       "drop-namespace",
+		Locks:    namespaceLocks(op.Request.Warehouse, op.Request.Levels),
+		Patience: lock.WholeNamespace,
+		Route:    key.RouteOf(op.Request.Warehouse, op.Request.Levels),
 	}
 }
 
 // Decide implements kernel.Operation.
 func (op *DropNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Get, w, op.Request.Levels)
+	n, err := readNamespace(ctx, tx, (*kernel.Tx).Get, w, op.Request.Levels)
 	if err != nil {
 		return err
 	}

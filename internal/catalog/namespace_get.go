@@ -27,11 +27,11 @@ func (op *GetNamespace) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *GetNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = NamespaceState{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Get, w, op.Request.Levels)
+	n, err := readNamespace(ctx, tx, (*kernel.Tx).Get, w, op.Request.Levels)
 	op.Result = NamespaceState{Levels: n.Value.Levels, Properties: n.Value.Properties}
 	return err
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
@@ -34,12 +35,12 @@ func (op *ListNamespaces) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *ListNamespaces) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ListNamespacesResult{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}
 	if len(op.Request.Parent) > 0 {
-		if _, err := readNamespace(ctx, tx.Peek, w, op.Request.Parent); err != nil {
+		if _, err := readNamespace(ctx, tx, (*kernel.Tx).Peek, w, op.Request.Parent); err != nil {
 			return err
 		}
 	}
@@ -47,12 +48,9 @@ func (op *ListNamespaces) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range records {
-		n, err := decode[namespaceRecord](r)
-		if err != nil {
-			return err
-		}
-		op.Result.Namespaces = append(op.Result.Namespaces, n.Levels)
+	op.Result.Namespaces = slices.Grow(op.Result.Namespaces, len(records))
+	for _, r := range records { // whose keys tell all
+		op.Result.Namespaces = append(op.Result.Namespaces, append(slices.Clip(op.Request.Parent), r.Key.Name()))
 	}
 	op.Result.NextToken = next
 	return nil

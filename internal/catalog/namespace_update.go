@@ -43,11 +43,11 @@ func (op *UpdateNamespaceProperties) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *UpdateNamespaceProperties) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = UpdateNamespacePropertiesResult{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Get, w, op.Request.Levels)
+	n, err := readNamespace(ctx, tx, (*kernel.Tx).Get, w, op.Request.Levels)
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,27 @@ func (op *Once) Plan() kernel.Plan {
 	return plan
 }
 
+// ShowLatest implements kernel.Latest. A later time the key gives the first result all the same.
+func (op *Once) ShowLatest(last kernel.Operation) {
+	if inner, ok := op.Inner.(kernel.Latest); ok {
+		inner.ShowLatest(last)
+	}
+}
+
+// unwrapped is the mutation in a Once, and any other operation itself.
+func unwrapped(op kernel.Operation) kernel.Operation {
+	if once, ok := op.(*Once); ok {
+		return once.Inner
+	}
+	return op
+}
+
 // Decide implements kernel.Operation.
 func (op *Once) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if planted.Is(planted.KeyForgotten) {
 		return op.Inner.Decide(ctx, tx)
 	}
-	record, err := read[onceRecord](ctx, tx.Get, key.ForOnce(op.Request.Warehouse, op.Request.Key))
+	record, err := read[onceRecord](ctx, tx, (*kernel.Tx).Get, key.ForOnce(op.Request.Warehouse, op.Request.Key))
 	if err != nil {
 		return err
 	}
@@ -171,7 +186,7 @@ func (op *Once) metadata(ctx context.Context, tx *kernel.Tx, kept []byte, locati
 	if len(kept) > 0 {
 		return decompress(kept)
 	}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return nil, err
 	}

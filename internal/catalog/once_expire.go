@@ -69,7 +69,7 @@ func (op *ForgetExpired) Decide(ctx context.Context, tx *kernel.Tx) error {
 		if k.Level != key.Once {
 			return errors.New("catalog: not an idempotency key: " + k.String())
 		}
-		there, err := read[onceRecord](ctx, tx.Peek, k)
+		there, err := read[onceRecord](ctx, tx, (*kernel.Tx).Peek, k)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	scanSize = 1000 // how many records one read of the store asks for
+	// scanSize is how many records one read of the store asks for: one more than pages have
+	// by default.
+	scanSize = 1001
 	pageMax  = 10_000
 )
 
@@ -37,7 +39,11 @@ func listPage(ctx context.Context, tx *kernel.Tx, p key.Prefix, page Page) (reco
 		if err != nil {
 			return nil, "", err
 		}
-		records = append(records, rs...)
+		if records == nil {
+			records = rs
+		} else {
+			records = append(records, rs...)
+		}
 		if page.Size > 0 && len(records) > page.Size {
 			records = records[:page.Size]
 			return records, base64.RawURLEncoding.EncodeToString([]byte(records[page.Size-1].Key.Path)), nil

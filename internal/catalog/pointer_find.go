@@ -46,7 +46,7 @@ func (op *FindTables) Plan() kernel.Plan { return kernel.Plan{Op: "find-tables"}
 // Decide implements kernel.Operation.
 func (op *FindTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = FindTablesResult{}
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,6 +51,24 @@ type namespaceRecord struct {
 // nameRecord is the value of the record of a table's or view's name. Its incarnation is the pointer's id.
 type nameRecord struct {
 	Kind Kind `json:"kind"`
+}
+
+// The values of names as encode makes them.
+var (
+	tableName = encode(nameRecord{KindTable})
+	viewName  = encode(nameRecord{KindView})
+)
+
+// boundKind is what a name is bound to. Lists ask for it of each name: almost none needs decoding.
+func boundKind(name store.Record) (Kind, error) {
+	switch {
+	case bytes.Equal(name.Value, tableName):
+		return KindTable, nil
+	case bytes.Equal(name.Value, viewName):
+		return KindView, nil
+	}
+	n, err := decode[nameRecord](name)
+	return n.Kind, err
 }
 
 // pointerRecord is the value of a pointer. Its incarnation is its own id.
@@ -111,6 +130,13 @@ func encode(v any) []byte {
 	return data
 }
 
+// put stages the write of a record, and remembers what it says.
+func put[T any](tx *kernel.Tx, k key.Key, id string, v T) {
+	value := encode(v)
+	tx.Put(k, id, value)
+	tx.Made(k, &v, decodedBytes*len(value))
+}
+
 func decode[T any](r store.Record) (T, error) {
 	var v T
 	if err := json.Unmarshal(r.Value, &v); err != nil {
@@ -125,24 +151,36 @@ type found[T any] struct {
 	Value T
 }
 
-// reader is Tx.Get or Tx.Peek.
-type reader func(context.Context, key.Key) (store.Record, error)
+// reader is (*kernel.Tx).Get or (*kernel.Tx).Peek.
+type reader func(*kernel.Tx, context.Context, key.Key) (store.Record, error)
 
-func read[T any](ctx context.Context, get reader, k key.Key) (found[T], error) {
-	r, err := get(ctx, k)
+// read reads a record, which may be absent. Its value is shared with others who read the
+// same version: maps and slices in it must not be changed.
+func read[T any](ctx context.Context, tx *kernel.Tx, get reader, k key.Key) (found[T], error) {
+	r, err := get(tx, ctx, k)
 	if err != nil || !r.Exists() {
 		return found[T]{Record: r}, err
 	}
-	v, err := decode[T](r)
-	return found[T]{r, v}, err
+	v, err := kernel.Memo(tx, kernel.MemoOf(r), func() (*T, int, error) {
+		v, err := decode[T](r)
+		return &v, decodedBytes * len(r.Value), err
+	})
+	if err != nil {
+		return found[T]{Record: r}, err
+	}
+	return found[T]{r, *v}, nil
 }
 
+// decodedBytes is about how many bytes of memory a decoded value takes for each byte of it:
+// strings, their headers, and maps.
+const decodedBytes = 3
+
 // readWarehouse finds a warehouse, or refuses.
-func readWarehouse(ctx context.Context, get reader, name string) (found[Warehouse], error) {
+func readWarehouse(ctx context.Context, tx *kernel.Tx, get reader, name string) (found[Warehouse], error) {
 	if err := checkWarehouseName(name); err != nil {
 		return found[Warehouse]{}, noSuchWarehouse(name)
 	}
-	w, err := read[Warehouse](ctx, get, key.ForWarehouse(name))
+	w, err := read[Warehouse](ctx, tx, get, key.ForWarehouse(name))
 	if err == nil && !w.Exists() {
 		err = noSuchWarehouse(name)
 	}
@@ -151,11 +189,11 @@ func readWarehouse(ctx context.Context, get reader, name string) (found[Warehous
 
 // readNamespace finds a namespace, or refuses. It lies in this incarnation of the
 // warehouse, whose record therefore needs no condition.
-func readNamespace(ctx context.Context, get reader, w found[Warehouse], levels []string) (found[namespaceRecord], error) {
+func readNamespace(ctx context.Context, tx *kernel.Tx, get reader, w found[Warehouse], levels []string) (found[namespaceRecord], error) {
 	if err := checkNamespace(levels); err != nil {
 		return found[namespaceRecord]{}, err
 	}
-	n, err := read[namespaceRecord](ctx, get, key.ForNamespace(w.Value.Name, levels))
+	n, err := read[namespaceRecord](ctx, tx, get, key.ForNamespace(w.Value.Name, levels))
 	switch {
 	case err != nil:
 		return n, err
@@ -174,14 +212,21 @@ func readPointer(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Ki
 	if err := checkIdent(kind, t); err != nil {
 		return found[pointerRecord]{}, err
 	}
-	name, err := read[nameRecord](ctx, tx.Peek, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
+	name, err := tx.Peek(ctx, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
 	if err != nil {
 		return found[pointerRecord]{}, err
 	}
-	if !name.Exists() || name.Value.Kind != kind {
+	if !name.Exists() {
 		return found[pointerRecord]{}, noSuch(kind, t)
 	}
-	p, err := read[pointerRecord](ctx, tx.Peek, key.ForPointer(w.Value.Name, name.ID))
+	bound, err := boundKind(name)
+	if err != nil {
+		return found[pointerRecord]{}, err
+	}
+	if bound != kind {
+		return found[pointerRecord]{}, noSuch(kind, t)
+	}
+	p, err := read[pointerRecord](ctx, tx, (*kernel.Tx).Peek, key.ForPointer(w.Value.Name, name.ID))
 	if err != nil {
 		return p, err
 	}
@@ -193,7 +238,7 @@ func readPointer(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Ki
 
 // find reads the warehouse and the pointer that a request names.
 func find(ctx context.Context, tx *kernel.Tx, warehouse string, kind Kind, t Ident) (found[Warehouse], found[pointerRecord], error) {
-	w, err := readWarehouse(ctx, tx.Peek, warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, warehouse)
 	if err != nil {
 		return w, found[pointerRecord]{}, err
 	}

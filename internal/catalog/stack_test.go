@@ -48,6 +48,8 @@ type stack struct {
 	files  *kerneltest.Files
 	runner kernel.Runner
 	direct kernel.Runner // without the journey, which text that is not UTF-8 does not survive
+	// restart has a new process serve the same catalog: it remembers nothing.
+	restart func()
 
 	mu      sync.Mutex
 	ids     int
@@ -92,18 +94,21 @@ func newEmbeddedStack(t *testing.T, queue lock.Locker) *stack {
 func (s *stack) start(db store.Atomic, queue lock.Locker, newBatchID func() string) {
 	s.files = &kerneltest.Files{}
 	s.clock = time.UnixMilli(1_700_000_000_000)
-	s.direct = kernel.New(kernel.Options{
-		Store: db, Files: s.files, Queue: queue, CheckPurity: true, Limit: 20 * time.Second,
-		NewID:      func() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", s.next()) },
-		NewBatchID: newBatchID,
-		Now: func() time.Time {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.clock = s.clock.Add(time.Second)
-			return s.clock
-		},
-	})
-	s.runner = kerneltest.RoundTrip{Registry: catalog.Operations, Runner: s.direct}
+	s.restart = func() {
+		s.direct = kernel.New(kernel.Options{
+			Store: db, Files: s.files, Queue: queue, CheckPurity: true, Limit: 20 * time.Second,
+			NewID:      func() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", s.next()) },
+			NewBatchID: newBatchID,
+			Now: func() time.Time {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.clock = s.clock.Add(time.Second)
+				return s.clock
+			},
+		})
+		s.runner = kerneltest.RoundTrip{Registry: catalog.Operations, Runner: s.direct}
+	}
+	s.restart()
 	s.must(&catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: blob.Root{URI: "file:///w/main", Dir: "/w/main"}}})
 }
 

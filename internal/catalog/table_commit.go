@@ -32,14 +32,22 @@ type CommitTableRequest struct {
 
 // Plan implements kernel.Operation.
 func (op *CommitTable) Plan() kernel.Plan {
-	locks := tableLocks(op.Request.Warehouse, op.Request.Table)
-	if op.Request.Creates {
-		locks = locks.With(lock.W(key.LocationGuard()))
+	plan := kernel.Plan{
+		Op:      "commit-table",
+		Locks:   tableLocks(op.Request.Warehouse, op.Request.Table),
+		Combine: key.ForTableName(op.Request.Warehouse, op.Request.Table.Namespace, op.Request.Table.Name),
+		Route:   key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
 	}
-	return kernel.Plan{
-		Op:    "commit-table",
-		Locks: locks,
-		Route: key.RouteOf(op.Request.Warehouse, op.Request.Table.Namespace),
+	if op.Request.Creates {
+		plan.Locks, plan.Combine = plan.Locks.With(lock.W(key.LocationGuard())), key.Key{}
+	}
+	return plan
+}
+
+// ShowLatest implements kernel.Latest.
+func (op *CommitTable) ShowLatest(last kernel.Operation) {
+	if last, ok := unwrapped(last).(*CommitTable); ok {
+		op.Result = last.Result
 	}
 }
 
@@ -47,7 +55,7 @@ func (op *CommitTable) Plan() kernel.Plan {
 func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = TableState{}
 	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err
 	}
@@ -162,7 +170,7 @@ func (c *tableChange) stage(ctx context.Context, tx *kernel.Tx) (TableState, err
 	if err := giveUpDropped(ctx, tx, c.w, p.Value, c.base, c.now); err != nil {
 		return TableState{}, err
 	}
-	tx.Put(p.Key, p.ID, encode(next))
+	put(tx, p.Key, p.ID, next)
 	return tableState(w, next.MetadataLocation, c.now, SnapshotsAll), nil
 }
 

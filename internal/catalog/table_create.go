@@ -56,7 +56,7 @@ func tableLocks(warehouse string, tables ...Ident) lock.Set {
 func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = TableState{}
 	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err
 	}
@@ -102,12 +102,12 @@ func newName(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Kind, 
 	if err := checkIdent(kind, t); err != nil {
 		return found[namespaceRecord]{}, err
 	}
-	n, err := readNamespace(ctx, tx.Peek, w, t.Namespace)
+	n, err := readNamespace(ctx, tx, (*kernel.Tx).Peek, w, t.Namespace)
 	if err != nil {
 		return n, err
 	}
 	tx.RequireLive(n.Key, n.ID)
-	there, err := read[nameRecord](ctx, tx.Get, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
+	there, err := read[nameRecord](ctx, tx, (*kernel.Tx).Get, key.ForTableName(w.Value.Name, t.Namespace, t.Name))
 	if err != nil {
 		return n, err
 	}

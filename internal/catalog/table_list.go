@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
@@ -42,23 +43,24 @@ func (op *ListTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 // listNames lists the names in a namespace that are bound to one kind. Names of the
 // other kind count in the size of a page, which may therefore come out short.
 func listNames(ctx context.Context, tx *kernel.Tx, warehouse string, namespace []string, kind Kind, page Page) (names []string, next string, err error) {
-	w, err := readWarehouse(ctx, tx.Peek, warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, warehouse)
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := readNamespace(ctx, tx.Peek, w, namespace); err != nil {
+	if _, err := readNamespace(ctx, tx, (*kernel.Tx).Peek, w, namespace); err != nil {
 		return nil, "", err
 	}
 	records, next, err := listPage(ctx, tx, key.TableNamesIn(warehouse, namespace), page)
 	if err != nil {
 		return nil, "", err
 	}
+	names = slices.Grow(names, len(records))
 	for _, r := range records {
-		name, err := decode[nameRecord](r)
+		bound, err := boundKind(r)
 		if err != nil {
 			return nil, "", err
 		}
-		if name.Kind == kind {
+		if bound == kind {
 			names = append(names, r.Key.Name())
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/tablemeta"
 )
 
 // LoadTable reads a table's metadata.
@@ -42,22 +44,38 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	tag := etag(p.Value.MetadataLocation, req.Snapshots)
-	known := slices.Contains(req.Known, tag) || slices.Contains(req.Known, "*")
-	if known {
-		// What the client holds is of no use without the file: the load says what is wrong.
-		there, err := tx.FileExists(ctx, w.Value.Scope(), p.Value.MetadataLocation)
-		known = there && err == nil
-	}
-	if known {
-		op.Result.TableState = TableState{MetadataLocation: p.Value.MetadataLocation, ETag: tag, Root: w.Value.Root.Public()}
+	file := p.Value.MetadataLocation
+	op.Result.TableState = TableState{MetadataLocation: file, ETag: etag(file, req.Snapshots), Root: w.Value.Root.Public()}
+	if slices.Contains(req.Known, op.Result.ETag) || slices.Contains(req.Known, "*") {
 		op.Result.NotModified = true
 		return nil
 	}
-	m, err := tableMetadata(ctx, tx, w.Value, req.Table, p.Value.MetadataLocation)
+	op.Result.Metadata, err = representation(ctx, tx, w.Value, req.Table, op.Result.TableState, req.Snapshots)
 	if err != nil {
-		return err
+		op.Result = LoadTableResult{}
 	}
-	op.Result.TableState = tableState(w.Value, p.Value.MetadataLocation, m, req.Snapshots)
-	return nil
+	return err
+}
+
+// representation is the document of a load: that of the metadata, or a part of it, which
+// is remembered by its entity tag.
+func representation(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, s TableState, snapshots Snapshots) ([]byte, error) {
+	load := func() (*tablemeta.Metadata, error) {
+		return loadMetadata(ctx, tx, w, KindTable, t, s.MetadataLocation, tablemeta.Parse)
+	}
+	if snapshots == SnapshotsRefs {
+		return kernel.Memo(tx, kernel.MemoID{Name: s.ETag, Version: store.Version(w.ID)}, func() ([]byte, int, error) {
+			m, err := load()
+			if err != nil {
+				return nil, 0, err
+			}
+			json := m.RefsOnlyJSON()
+			return json, cap(json), nil
+		})
+	}
+	m, err := load()
+	if err != nil {
+		return nil, err
+	}
+	return m.JSON(), nil
 }

@@ -39,7 +39,7 @@ func (op *RegisterTable) Plan() kernel.Plan {
 func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = TableState{}
 	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err
 	}

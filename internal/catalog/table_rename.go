@@ -47,13 +47,13 @@ func rename(ctx context.Context, tx *kernel.Tx, warehouse string, kind Kind, fro
 	if err := checkIdent(kind, to); err != nil {
 		return err
 	}
-	n, err := readNamespace(ctx, tx.Peek, w, to.Namespace)
+	n, err := readNamespace(ctx, tx, (*kernel.Tx).Peek, w, to.Namespace)
 	if err != nil {
 		return err
 	}
 	tx.RequireLive(n.Key, n.ID)
 	destination := key.ForTableName(warehouse, to.Namespace, to.Name)
-	taken, err := read[nameRecord](ctx, tx.Get, destination)
+	taken, err := read[nameRecord](ctx, tx, (*kernel.Tx).Get, destination)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (op *CommitTransaction) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *CommitTransaction) Decide(ctx context.Context, tx *kernel.Tx) error {
-	w, err := readWarehouse(ctx, tx.Peek, op.Request.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err
 	}

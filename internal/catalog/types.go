@@ -82,6 +82,9 @@ func etag(metadataLocation string, s Snapshots) string {
 	if s == "" {
 		s = SnapshotsAll
 	}
-	sum := sha256.Sum256([]byte(string(s) + "\n" + metadataLocation))
-	return hex.EncodeToString(sum[:16])
+	var room [256]byte // most locations fit
+	sum := sha256.Sum256(append(append(append(room[:0], s...), '\n'), metadataLocation...))
+	var tag [32]byte
+	hex.Encode(tag[:], sum[:16])
+	return string(tag[:])
 }

@@ -42,7 +42,7 @@ func (op *CreateView) Plan() kernel.Plan {
 func (op *CreateView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ViewState{}
 	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err
 	}

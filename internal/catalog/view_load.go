@@ -36,7 +36,7 @@ func (op *LoadView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	v, err := viewMetadata(ctx, tx, w.Value, op.Request.View, p.Value.MetadataLocation)
+	v, err := loadMetadata(ctx, tx, w.Value, KindView, op.Request.View, p.Value.MetadataLocation, tablemeta.ParseView)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (op *RegisterView) Plan() kernel.Plan {
 func (op *RegisterView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ViewState{}
 	req := &op.Request
-	w, err := readWarehouse(ctx, tx.Peek, req.Warehouse)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,17 @@ type ReplaceViewRequest struct {
 // Plan implements kernel.Operation.
 func (op *ReplaceView) Plan() kernel.Plan {
 	return kernel.Plan{
-		Op:    "replace-view",
-		Locks: tableLocks(op.Request.Warehouse, op.Request.View),
-		Route: key.RouteOf(op.Request.Warehouse, op.Request.View.Namespace),
+		Op:      "replace-view",
+		Locks:   tableLocks(op.Request.Warehouse, op.Request.View),
+		Combine: key.ForTableName(op.Request.Warehouse, op.Request.View.Namespace, op.Request.View.Name),
+		Route:   key.RouteOf(op.Request.Warehouse, op.Request.View.Namespace),
+	}
+}
+
+// ShowLatest implements kernel.Latest.
+func (op *ReplaceView) ShowLatest(last kernel.Operation) {
+	if last, ok := unwrapped(last).(*ReplaceView); ok {
+		op.Result = last.Result
 	}
 }
 
@@ -74,7 +82,7 @@ func (op *ReplaceView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if next.MetadataLocation, err = writeView(tx, w.Value, v, p.Value.MetadataLocation); err != nil {
 		return err
 	}
-	tx.Put(p.Key, p.ID, encode(next))
+	put(tx, p.Key, p.ID, next)
 	op.Result = viewState(next.MetadataLocation, v)
 	return nil
 }

@@ -27,7 +27,7 @@ func (op *DeleteWarehouse) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *DeleteWarehouse) Decide(ctx context.Context, tx *kernel.Tx) error {
-	w, err := readWarehouse(ctx, tx.Get, op.Request.Name)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Get, op.Request.Name)
 	if err != nil {
 		return err
 	}

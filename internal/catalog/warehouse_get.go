@@ -25,7 +25,7 @@ func (op *GetWarehouse) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *GetWarehouse) Decide(ctx context.Context, tx *kernel.Tx) error {
-	w, err := readWarehouse(ctx, tx.Get, op.Request.Name)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Get, op.Request.Name)
 	op.Result = w.Value
 	return err
 }

@@ -34,7 +34,7 @@ func (op *SetWarehouseS3) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *SetWarehouseS3) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = Warehouse{}
-	w, err := readWarehouse(ctx, tx.Get, op.Request.Name)
+	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Get, op.Request.Name)
 	if err != nil {
 		return err
 	}

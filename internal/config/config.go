@@ -21,6 +21,7 @@ type Config struct {
 	// IdempotencyLifetime is 0 where idempotency keys are not heeded.
 	IdempotencyLifetime time.Duration
 	Log                 Log
+	Pprof               bool
 	Warehouse           Warehouse
 	// S3 is how the buckets are reached of every warehouse that has no options of its own.
 	S3 blob.S3Options

@@ -59,7 +59,7 @@ func TestEveryFieldHasAKey(t *testing.T) {
 	others := map[string]string{
 		"data": "/srv/x", "listen": "[::1]:0", "insecure": "true", "store": "embedded", "coordination": "local",
 		"request_timeout": "1m30s", "shutdown_timeout": "0s", "max_body_bytes": "3KiB",
-		"idempotency.lifetime": "1h", "log.level": "warn", "log.format": "json", "warehouse.main.location": "file:///srv/lake",
+		"idempotency.lifetime": "1h", "log.level": "warn", "log.format": "json", "pprof": "true", "warehouse.main.location": "file:///srv/lake",
 		"s3.endpoint": "http://127.0.0.1:9000", "s3.region": "eu-central-1", "s3.path_style": "false", "s3.ca_file": "/etc/ca.pem",
 		"s3.access_key_id": "key", "s3.secret_access_key": "s3cr3t",
 	}
@@ -170,6 +170,7 @@ func TestRefusedValues(t *testing.T) {
 		"idempotency.lifetime":    {"-1s", "169h", "1d", "P1D"},
 		"log.level":               {"trace", "INFO+1", ""},
 		"log.format":              {"logfmt"},
+		"pprof":                   {"on", "1", ""},
 		"s3.endpoint":             {"localhost:9000", "127.0.0.1:9000", "http://x/y", "http://user:s3cr3t@x"},
 		"s3.region":               {"EU", "eu central"},
 		"s3.path_style":           {"yes", "1"},

@@ -98,6 +98,13 @@ var Keys = []Key{
 		bind: func(c *Config) value { return choice{&c.Log.Format, []string{LogText, LogJSON}} },
 	},
 	{
+		Name: "pprof", Type: typeBool, Default: "false",
+		Doc: "Serve profiles of the program at `/debug/pprof/`, to requests from this machine alone.",
+		Detail: "Whoever can ask for them sees what the server does and slows it down while a profile is taken. " +
+			"See [profiles](operations.md#profiles).",
+		bind: func(c *Config) value { return (*boolean)(&c.Pprof) },
+	},
+	{
 		Name: "warehouse.main.location", Type: "file: or s3: URI", Placeholder: "URI", Example: "file:///srv/lake",
 		Doc: "The root of the warehouse `main`, as in `file:///srv/lake` or `s3://bucket/prefix`.",
 		Detail: "Default: `warehouses/main` in the data directory. It is read once, when the data directory is new; " +

@@ -13,7 +13,10 @@
 // [store.ErrOutcomeUnknown]. Locks only order the waiters: everything here is
 // also right with a queue that lets everyone in at once.
 //
-// The queue of a table name is lock/local's queue for its key. Deciding what
-// waits at the head of one queue together (combining) will happen in Do between
-// the grant and Apply; nothing else needs to know.
+// Operations on one table that wait behind each other are decided one after the other and
+// land in one batch: see group. To each of them it is as if it had been alone, but for the
+// time; to the store and to the disk they are one.
+//
+// The queue of a table name is lock/local's queue for its key, and who holds it gathers those behind it:
+// there is no second line to stand in.
 package kernel

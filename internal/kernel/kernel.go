@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
-	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -25,6 +24,8 @@ type Options struct {
 	// Locker orders them across processes, after the queue. Nil where none is needed.
 	// That a hold was lost is not looked for: it costs a conflict, never an update.
 	Locker lock.Locker
+	// Journal lets small files ride in the batch that names them. Nil: each file is durable before its batch.
+	Journal *journal.Journal
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// NewID gives fresh UUIDv4s. Default uuid.NewString.
@@ -40,10 +41,15 @@ type Options struct {
 	Backoff func(limit time.Duration) time.Duration
 	// Observe is told of every operation that ended. It must not block. May be nil.
 	Observe func(Report)
+	// Patience is told when a class of operations has learned to wait longer, or less long, in the queue.
+	// It must not block. May be nil.
+	Patience func(c lock.Class, from, to time.Duration)
 	// Lost is told of the files of a decision that was certainly not applied: no
 	// batch names them, nor ever will by this operation. Some may not exist. It must
 	// not block. May be nil.
 	Lost func([]File)
+	// MemoBytes bounds what is kept of parsed records and files, in bytes. Default 128 MiB; below zero nothing is kept.
+	MemoBytes int
 	// CheckPurity makes every decision twice on the same reads and panics if they
 	// differ. For tests.
 	CheckPurity bool
@@ -59,19 +65,18 @@ type Report struct {
 	Decisions int           // runs of Decide
 	Conflicts int
 	Bytes     int // of files uploaded
+	Batch     int // operations that landed in the same batch, this one included; 0 where none was sent
 }
-
-// reserveAfter is how many conflicts an operation takes before it also queues
-// for the keys it conflicted on.
-const reserveAfter = 3
-
-// uploadsMax is how many files of one decision are written at once.
-const uploadsMax = 8
 
 // Kernel runs operations on one store. It is safe for concurrent use, starts no
 // goroutine that outlives Do, and holds no lock of its own.
 type Kernel struct {
-	opt Options
+	opt    Options
+	direct *direct
+	memo   *memos
+	// timeouts are how long operations wait in a queue, by class. What they learn from is the
+	// queue of this process and the locker behind it.
+	timeouts map[lock.Class]*lock.DynamicTimeout
 }
 
 var _ Runner = (*Kernel)(nil)
@@ -99,7 +104,21 @@ func New(opt Options) *Kernel {
 	if opt.Backoff == nil {
 		opt.Backoff = rand.N[time.Duration]
 	}
-	return &Kernel{opt: opt}
+	if opt.MemoBytes == 0 {
+		opt.MemoBytes = 128 << 20
+	}
+	k := &Kernel{
+		opt: opt, direct: &direct{opt.Store, opt.Files}, memo: newMemos(opt.MemoBytes),
+		timeouts: map[lock.Class]*lock.DynamicTimeout{},
+	}
+	for _, c := range lock.Classes {
+		k.timeouts[c] = c.NewTimeout(func(from, to time.Duration) {
+			if opt.Patience != nil {
+				opt.Patience(c, from, to)
+			}
+		})
+	}
+	return k
 }
 
 // Do implements Runner.
@@ -109,9 +128,14 @@ func (k *Kernel) Do(ctx context.Context, op Operation) error {
 		ctx, cancel = context.WithTimeout(ctx, k.opt.Limit)
 		defer cancel()
 	}
-	r := run{k: k, op: op, plan: op.Plan(), start: time.Now()}
+	r := &run{k: k, ctx: ctx, op: op, plan: op.Plan(), start: time.Now()}
 	r.report.Op = r.plan.Op
-	err := r.do(ctx)
+	var err error
+	if r.plan.Locks.Len() == 0 {
+		err = r.alone()
+	} else {
+		err = r.do()
+	}
 	if k.opt.Observe != nil {
 		r.report.Err = err
 		r.report.Took = time.Since(r.start)
@@ -123,90 +147,140 @@ func (k *Kernel) Do(ctx context.Context, op Operation) error {
 // run is one operation on its way through Do.
 type run struct {
 	k      *Kernel
+	ctx    context.Context // of the request
 	op     Operation
 	plan   Plan
 	start  time.Time
 	report Report
+
+	// What the leader of its group decides about it, before it closes done. The goroutine of Do touches
+	// the operation only when it leads, or after done.
+	verdict verdict
+	done    chan struct{} // nil: nobody waits for it
+	self    [1]*run       // room for a group of one
 }
 
-// do is the life of an operation: queue, decide, upload, apply; and again after
-// a conflict.
-func (r *run) do(ctx context.Context) error {
+// verdict is how a turn ended for one operation.
+type verdict struct {
+	err error
+	// again asks for another turn: after too many conflicts on these conditions, or because the leader is gone.
+	again      bool
+	conflicted []store.Cond
+	panicked   any // what Decide panicked with in the hands of another
+}
+
+// do is the life of an operation that queues: its turns at the head of the queue,
+// one as a rule.
+func (r *run) do() error {
 	set := r.plan.Locks
 	for {
-		conflicted, err := r.turn(ctx, set)
-		if err != nil || len(conflicted) == 0 {
+		v, err := r.turn(set)
+		if err != nil {
 			return err
 		}
-		// The turn ended in too many conflicts. Queueing for what it conflicted on
-		// makes the others wait; the set is acquired anew, because adding to a held
-		// set would break the lock order.
-		for _, c := range conflicted {
+		if v.panicked != nil {
+			panic(v.panicked)
+		}
+		if !v.again {
+			return v.err
+		}
+		// Too many conflicts. Queueing for what they were about makes the others wait; the
+		// set is acquired anew, because adding to a held set would break the lock order.
+		for _, c := range v.conflicted {
 			set = set.With(lock.W(c.Key))
 		}
 	}
 }
 
-// turn holds the set once and tries until the operation has ended, or has met
-// reserveAfter conflicts: then it returns the conditions of the last one.
-func (r *run) turn(ctx context.Context, set lock.Set) ([]store.Cond, error) {
-	release, err := r.acquire(ctx, set)
+// turn takes the operation's place in the queue. At its head it either leads, with those
+// behind it that may land in the same batch, or it is led.
+func (r *run) turn(set lock.Set) (verdict, error) {
+	r.verdict, r.done = verdict{}, make(chan struct{})
+	began := time.Now()
+	hold, led, err := r.join(set)
+	r.report.Queued += time.Since(began)
 	if err != nil {
-		return nil, err
+		return verdict{}, refusedLock(err)
 	}
-	defer release()
-	for tries := 1; ; tries++ {
-		err := r.attempt(ctx)
-		var (
-			conflict *store.ConflictError
-			blocked  *store.BlockedError
-		)
-		pause := time.Duration(0)
-		switch {
-		case errors.Is(err, ErrAgain):
-			r.report.Conflicts++
-		case errors.As(err, &conflict):
-			r.report.Conflicts++
-			// What does not queue at all (a reader) never comes to wait for others.
-			if tries >= reserveAfter && len(conflict.Conds) > 0 && set.Len() > 0 {
-				return conflict.Conds, nil
-			}
-		case errors.As(err, &blocked):
-			pause = max(time.Until(blocked.Until), time.Millisecond)
-		default:
-			return nil, timely(err)
+	defer hold.Release()
+	if led {
+		<-r.done
+		return r.verdict, nil
+	}
+	if r.k.opt.Locker != nil {
+		held, _, err := r.patiently(func(wait time.Duration) (lock.Hold, bool, error) {
+			h, err := r.k.opt.Locker.Acquire(r.ctx, set, wait)
+			return h, false, err
+		})
+		if err != nil {
+			return verdict{}, refusedLock(err)
 		}
-		if err := sleep(ctx, pause+r.k.opt.Backoff(backoff(tries))); err != nil {
-			return nil, timely(err)
+		defer held.Release()
+	}
+	r.self[0] = r
+	g := &group{k: r.k, waiting: r.self[:], reserves: true}
+	if queue, ok := r.k.opt.Queue.(lock.Gatherer); ok && r.combines() {
+		for _, m := range queue.Gather(hold, r.plan.Combine, groupMax-1) {
+			g.waiting = append(g.waiting, m.(*run))
 		}
+	}
+	g.lead(r)
+	return r.verdict, nil
+}
+
+// alone is the life of an operation that does not queue: a reader, as a rule.
+func (r *run) alone() error {
+	r.self[0] = r
+	g := &group{k: r.k, waiting: r.self[:]}
+	g.lead(r)
+	return r.verdict.err
+}
+
+// decide runs Decide on a fresh Tx.
+func (r *run) decide(tx *Tx) error {
+	r.report.Decisions++
+	if r.k.opt.CheckPurity {
+		return r.decideTwice(tx)
+	}
+	return r.op.Decide(r.ctx, tx)
+}
+
+func (r *run) newTx(s source, now time.Time, newID func() string) *Tx {
+	return &Tx{
+		source: s, store: r.k.opt.Store, memo: r.k.memo, newID: newID, now: now.UTC().Truncate(time.Millisecond),
 	}
 }
 
-// acquire takes the operation's place in the queue, then the lock across processes.
-func (r *run) acquire(ctx context.Context, set lock.Set) (release func(), err error) {
-	if set.Len() == 0 {
-		return func() {}, nil
-	}
-	wait := r.k.opt.Limit
-	if r.plan.Wait > 0 {
-		wait = r.plan.Wait
-	}
-	began := time.Now()
-	queued, err := r.k.opt.Queue.Acquire(ctx, set, wait)
-	r.report.Queued += time.Since(began)
-	if err != nil {
-		return nil, refusedLock(err)
-	}
-	if r.k.opt.Locker == nil {
-		return queued.Release, nil
-	}
-	held, err := r.k.opt.Locker.Acquire(ctx, set, wait)
-	if err != nil {
-		queued.Release()
-		return nil, refusedLock(err)
-	}
-	return func() { held.Release(); queued.Release() }, nil
+// join acquires the set, in a way that others may gather where the plan allows that.
+func (r *run) join(set lock.Set) (hold lock.Hold, led bool, err error) {
+	return r.patiently(func(wait time.Duration) (lock.Hold, bool, error) {
+		if queue, ok := r.k.opt.Queue.(lock.Gatherer); ok && r.combines() {
+			return queue.Join(r.ctx, set, wait, r)
+		}
+		hold, err := r.k.opt.Queue.Acquire(r.ctx, set, wait)
+		return hold, false, err
+	})
 }
+
+// patiently acquires with as much patience as the operation's class has and its deadline leaves, and lets the
+// class learn from how long it took. Whom another gathered did not wait for itself, and
+// whose own time was up first has told nothing about the others.
+func (r *run) patiently(acquire func(wait time.Duration) (lock.Hold, bool, error)) (lock.Hold, bool, error) {
+	timeout := r.k.timeouts[r.plan.Patience]
+	deadline, _ := r.ctx.Deadline()
+	left, began := time.Until(deadline), time.Now()
+	wait := timeout.Wait(left)
+	hold, led, err := acquire(wait)
+	switch {
+	case err == nil && !led:
+		timeout.Log(time.Since(began), false)
+	case errors.Is(err, lock.ErrTimeout) && wait < left:
+		timeout.Log(wait, true)
+	}
+	return hold, led, err
+}
+
+func (r *run) combines() bool { return r.plan.Combine != key.Key{} }
 
 func refusedLock(err error) error {
 	switch {
@@ -225,103 +299,6 @@ func timely(err error) error {
 		return fmt.Errorf("%w: the request's time is spent: %w", ErrContended, err)
 	}
 	return err
-}
-
-// attempt decides once and applies what was decided.
-func (r *run) attempt(ctx context.Context) error {
-	tx, refusal := r.decide(ctx)
-	if errors.Is(refusal, ErrAgain) {
-		return refusal
-	}
-	if refusal == nil && len(tx.writes) == 0 && len(tx.order) < 2 {
-		return nil // an answer read from one record needs no second look
-	}
-	if refusal != nil || len(tx.writes) == 0 {
-		if err := tx.settle(ctx); err != nil && !planted.Is(planted.AnswerUnsettled) {
-			return err
-		}
-		return refusal
-	}
-	batch := tx.batch(r.k.opt.NewBatchID(), store.OpRecord{ID: r.k.opt.NewID(), Name: r.plan.Op})
-	if planted.Is(planted.FilesAfterBatch) {
-		return errors.Join(r.apply(ctx, batch), r.upload(ctx, tx.staged))
-	}
-	err := r.upload(ctx, tx.staged)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil {
-		r.report.Wrote = true
-		err = r.apply(ctx, batch)
-	}
-	unknown := errors.Is(err, store.ErrOutcomeUnknown)
-	if unknown && planted.Is(planted.UnknownIsCleanedUp) {
-		cleanUp(ctx, r.k.opt.Files, tx.staged)
-	}
-	if err != nil && len(tx.staged) > 0 && r.k.opt.Lost != nil && !unknown {
-		r.k.opt.Lost(tx.staged)
-	}
-	return err
-}
-
-// decide runs Decide on a fresh Tx.
-func (r *run) decide(ctx context.Context) (*Tx, error) {
-	r.report.Decisions++
-	if r.k.opt.CheckPurity {
-		return r.decideTwice(ctx)
-	}
-	tx := r.newTx(r.k.opt.Store, r.k.opt.Files, r.k.opt.Now(), r.k.opt.NewID)
-	return tx, r.op.Decide(ctx, tx)
-}
-
-func (r *run) newTx(s store.Atomic, f Files, now time.Time, newID func() string) *Tx {
-	tx := &Tx{store: s, files: f, newID: newID, now: now.UTC().Truncate(time.Millisecond)}
-	tx.reads = make(map[key.Key]store.Record, 4)
-	return tx
-}
-
-// upload makes the staged files durable, several at a time. What was written
-// when another fails stays behind, named by nothing, until Lost's listener or a sweep finds it.
-func (r *run) upload(ctx context.Context, files []File) error {
-	var g errgroup.Group
-	g.SetLimit(uploadsMax)
-	for _, f := range files {
-		r.report.Bytes += len(f.Data)
-		g.Go(func() error {
-			if err := r.k.opt.Files.Create(ctx, f.Scope, f.Location, f.Data); err != nil {
-				return fmt.Errorf("%w: %s: %w", ErrUpload, f.Location, err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
-}
-
-// apply sends the batch and resolves an unknown outcome. From here on the
-// client's cancellation changes nothing: it would only make outcomes unknown.
-func (r *run) apply(ctx context.Context, b store.Batch) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.k.opt.ApplyLimit)
-	defer cancel()
-	err := r.k.opt.Store.Apply(ctx, b)
-	if !errors.Is(err, store.ErrOutcomeUnknown) {
-		return err
-	}
-	if planted.Is(planted.UnknownIsConflict) {
-		return &store.ConflictError{}
-	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.k.opt.ApplyLimit)
-	defer cancel()
-	outcome, askErr := r.k.opt.Store.Outcome(ctx, b)
-	switch {
-	case askErr == nil && outcome == store.Applied:
-		return nil
-	case askErr == nil && outcome == store.NotApplied:
-		// The cause has passed, and nothing was done: as good as a conflict.
-		return &store.ConflictError{}
-	case askErr == nil:
-		askErr = errors.New("the store does not say")
-	}
-	return fmt.Errorf("batch %s: %w (asked again: %w)", b.ID, err, askErr)
 }
 
 // backoff is the limit of the pause after a conflict, which is short and random: a

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/landfast/landfast/internal/kernel"
@@ -56,11 +57,10 @@ func TestKernelOnEmbedded(t *testing.T) {
 // op is an operation made of functions, which cannot travel.
 type op struct {
 	Locks  lock.Set `json:"-"`
-	Wait   time.Duration
 	decide func(context.Context, *kernel.Tx) error
 }
 
-func (o *op) Plan() kernel.Plan { return kernel.Plan{Op: "test", Locks: o.Locks, Wait: o.Wait} }
+func (o *op) Plan() kernel.Plan { return kernel.Plan{Op: "test", Locks: o.Locks} }
 
 func (o *op) Decide(ctx context.Context, tx *kernel.Tx) error { return o.decide(ctx, tx) }
 
@@ -93,7 +93,7 @@ func TestQueueErrors(t *testing.T) {
 			return nil
 		}
 		locks := lock.NewSet(lock.W(tableA))
-		if err := k.Do(t.Context(), &op{Locks: locks, Wait: time.Second, decide: never}); !errors.Is(err, kernel.ErrContended) || !errors.Is(err, lock.ErrTimeout) {
+		if err := k.Do(t.Context(), &op{Locks: locks, decide: never}); !errors.Is(err, kernel.ErrContended) || !errors.Is(err, lock.ErrTimeout) {
 			t.Errorf("waited: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -111,6 +111,48 @@ func TestQueueErrors(t *testing.T) {
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) || errors.Is(err, kernel.ErrContended) {
 			t.Errorf("cancelled: %v", err)
+		}
+	})
+}
+
+// Who waits too long teaches those of its class to wait longer; whose own time was up first teaches nothing.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := local.New(local.Options{})
+		var learned []time.Duration
+		k := newKernel(kernel.Options{Queue: queue, Patience: func(c lock.Class, from, to time.Duration) {
+			if c != lock.Tables {
+				t.Errorf("class %v", c)
+			}
+			learned = append(learned, from, to)
+		}})
+		locks := lock.NewSet(lock.W(tableA))
+		held, err := queue.Acquire(t.Context(), locks, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release()
+		wait := func(limit time.Duration) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			err := k.Do(ctx, &op{Locks: locks})
+			if !errors.Is(err, kernel.ErrContended) {
+				t.Fatal(err)
+			}
+		}
+		for range 20 {
+			wait(29 * time.Second)
+		}
+		for range 15 {
+			wait(time.Minute)
+		}
+		if len(learned) > 0 {
+			t.Errorf("learned %v from less than 16 waits", learned)
+		}
+		wait(time.Minute)
+		if diff := cmp.Diff([]time.Duration{30 * time.Second, 37500 * time.Millisecond}, learned); diff != "" {
+			t.Errorf("learned (-want +got)\n%s", diff)
 		}
 	})
 }

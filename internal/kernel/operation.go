@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"time"
 
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
@@ -31,10 +30,22 @@ type Plan struct {
 	// location index. It orders the waiters and protects nothing: a read, and a write
 	// outside the set, is protected by its conditions. Empty: the operation does not queue.
 	Locks lock.Set
-	// Wait bounds the time in the queue. Zero: as long as the request's deadline allows.
-	Wait time.Duration
+	// Combine is a key in Locks at whose queue the operation may be decided together with its
+	// neighbours, and land in one batch with them: for what reads and changes one table or view that is there
+	// already. The zero key: it lands alone.
+	Combine key.Key
+	// Patience is the class that says how long it waits in the queue, within the request's deadline.
+	Patience lock.Class
 	// Route says which operations belong on one instance when several share the work.
 	Route key.Route
+}
+
+// Latest is an operation that answers with the state of what it changed.
+type Latest interface {
+	Operation
+	// ShowLatest replaces the answer by the state that last left behind: an operation with the same Plan.Combine
+	// that was decided later and landed in the same batch. Who is told of the newest state makes the next change on it.
+	ShowLatest(last Operation)
 }
 
 // Runner runs operations. *Kernel is one.

@@ -14,32 +14,35 @@ import (
 
 var errImpure = errors.New("kernel: decide is impure")
 
-// decideTwice runs Decide on the store and then again on a recording of what
+// decideTwice runs Decide on its Tx and then again on a recording of what
 // the first run read, with the same time and ids. A Decide that reads a clock, a
 // map in its random order or its own earlier result decides differently, and
 // would so after a conflict or on another node: that is a bug, so it panics.
-func (r *run) decideTwice(ctx context.Context) (*Tx, error) {
-	rec := &recording{store: r.k.opt.Store, files: r.k.opt.Files, answers: map[string][]answer{}}
+func (r *run) decideTwice(first *Tx) error {
+	rec := &recording{source: first.source, answers: map[string][]answer{}}
 	var ids []string
-	first := r.newTx(rec, rec, r.k.opt.Now(), func() string {
-		ids = append(ids, r.k.opt.NewID())
+	newID := first.newID
+	first.newID = func() string {
+		ids = append(ids, newID())
 		return ids[len(ids)-1]
-	})
-	firstErr := r.op.Decide(ctx, first)
+	}
+	first.source, first.recalls = rec, map[MemoID]memo{}
+	firstErr := r.op.Decide(r.ctx, first)
 	firstOp, encErr := Encode(r.op)
 	if encErr != nil {
 		panic(encErr)
 	}
-
-	rec.store, rec.files = nil, nil
+	first.source = rec.source // what follows looks again
+	rec.source = nil
 	given := 0
-	second := r.newTx(rec, rec, first.now, func() string {
+	second := r.newTx(rec, first.now, func() string {
 		if given++; given > len(ids) {
 			panic(fmt.Sprintf("%v: %s took more ids the second time", errImpure, r.plan.Op))
 		}
 		return ids[given-1]
 	})
-	secondErr := r.op.Decide(ctx, second)
+	second.view, second.recalls = first.view, first.recalls
+	secondErr := r.op.Decide(r.ctx, second)
 	secondOp, encErr := Encode(r.op)
 	if encErr != nil {
 		panic(encErr)
@@ -51,19 +54,16 @@ func (r *run) decideTwice(ctx context.Context) (*Tx, error) {
 	case !bytes.Equal(firstOp, secondOp):
 		panic(fmt.Sprintf("%v: %s: results\n%s\n%s", errImpure, r.plan.Op, firstOp, secondOp))
 	case !reflect.DeepEqual(first.writes, second.writes), !reflect.DeepEqual(first.conds, second.conds),
-		!reflect.DeepEqual(first.order, second.order), !reflect.DeepEqual(first.staged, second.staged):
+		!reflect.DeepEqual(first.reads, second.reads), !reflect.DeepEqual(first.staged, second.staged):
 		panic(fmt.Sprintf("%v: %s: batches\n%v %v\n%v %v", errImpure, r.plan.Op, first.conds, first.writes, second.conds, second.writes))
 	}
-	first.store, first.files = r.k.opt.Store, r.k.opt.Files // what follows looks at the store again
-	return first, firstErr
+	return firstErr
 }
 
-// recording answers reads from the store, and once that is nil, from what it
+// recording answers reads from a source, and once that is nil, from what it
 // answered before.
 type recording struct {
-	store.Atomic // nil: only reads are ever asked of it
-	store        store.Atomic
-	files        Files
+	source source
 	// answers are in the order in which they were given: one that looks again because
 	// the world moved is answered otherwise the second time.
 	answers map[string][]answer
@@ -75,7 +75,7 @@ type answer struct {
 }
 
 func (r *recording) ask(question string, read func() (any, error)) (any, error) {
-	if r.store == nil {
+	if r.source == nil {
 		given := r.answers[question]
 		if len(given) == 0 {
 			panic(fmt.Sprintf("%v: only the second run asked for %s", errImpure, question))
@@ -89,32 +89,28 @@ func (r *recording) ask(question string, read func() (any, error)) (any, error) 
 }
 
 func (r *recording) Get(ctx context.Context, k key.Key) (store.Record, error) {
-	v, err := r.ask("get "+k.String(), func() (any, error) { return r.store.Get(ctx, k) })
+	v, err := r.ask("get "+k.String(), func() (any, error) { return r.source.Get(ctx, k) })
 	return v.(store.Record), err
 }
 
 func (r *recording) List(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
 	v, err := r.ask(fmt.Sprintf("list %v after %q limit %d", p, after, limit), func() (any, error) {
-		return r.store.List(ctx, p, after, limit)
+		return r.source.List(ctx, p, after, limit)
 	})
 	return v.([]store.Record), err
 }
 
 func (r *recording) Read(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error) {
-	v, err := r.ask("file "+location, func() (any, error) { return r.files.Read(ctx, scope, location, limit) })
+	v, err := r.ask("file "+location, func() (any, error) { return r.source.Read(ctx, scope, location, limit) })
 	return v.([]byte), err
 }
 
 func (r *recording) Exists(ctx context.Context, scope blob.Scope, location string) (bool, error) {
-	v, err := r.ask("exists "+location, func() (any, error) { return r.files.Exists(ctx, scope, location) })
+	v, err := r.ask("exists "+location, func() (any, error) { return r.source.Exists(ctx, scope, location) })
 	return v.(bool), err
 }
 
 func (r *recording) CheckMark(ctx context.Context, root blob.Root, id string) error {
-	_, err := r.ask("mark "+root.URI+" "+id, func() (any, error) { return nil, r.files.CheckMark(ctx, root, id) })
+	_, err := r.ask("mark "+root.URI+" "+id, func() (any, error) { return nil, r.source.CheckMark(ctx, root, id) })
 	return err
-}
-
-func (r *recording) Create(context.Context, blob.Scope, string, []byte) error {
-	panic("kernel: Decide does not create files")
 }

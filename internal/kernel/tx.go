@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
@@ -19,17 +20,27 @@ import (
 // be immutable or implied by a condition. The first error of a read is final:
 // Decide returns it.
 type Tx struct {
-	store store.Atomic
-	files Files
-	now   time.Time
-	newID func() string
+	source source
+	store  store.Atomic // as it is, for a second look
+	view   *view        // of the batch that the decision may become a part of
+	memo   *memos
+	now    time.Time
+	newID  func() string
 
-	reads  map[key.Key]store.Record // by Get; every later Get gives the same record
-	order  []key.Key                // of reads, as first read
-	conds  []store.Cond             // Live and Empty
+	reads  []store.Record  // by Get, as first read; every later Get gives the same record
+	index  map[key.Key]int // of reads, once there are many
+	conds  []store.Cond    // Live and Empty
 	writes []store.Write
 	staged []File
-	listed bool
+	fresh  map[MemoID]memo  // of what is staged
+	made   map[key.Key]memo // by the key of what is written
+	stale  []MemoID         // of what is worth no memory any more
+	// recalls, if not nil, is what Memo has answered: a second run on the same reads gets the same.
+	recalls map[MemoID]memo
+	listed  bool
+	// alone says that the decision rests on a list, or deletes: it shares no batch with what comes before or
+	// behind it.
+	alone bool
 }
 
 // Files is where an operation's files go: blob.Store is one.
@@ -40,13 +51,9 @@ type Files interface {
 	CheckMark(ctx context.Context, root blob.Root, id string) error
 }
 
-// File is one immutable file to be made durable before the batch that names it.
-type File struct {
-	Warehouse string // whose file it is: for Options.Lost
-	Scope     blob.Scope
-	Location  string
-	Data      []byte
-}
+// File is one immutable file, which is durable as soon as the batch that names it. Its
+// Warehouse is for Options.Lost.
+type File = journal.File
 
 // Now is the time of this decision, in UTC and whole milliseconds.
 func (tx *Tx) Now() time.Time { return tx.now }
@@ -58,21 +65,53 @@ func (tx *Tx) NewID() string { return tx.newID() }
 // that is absent must be written in the same decision, or nothing may be: use
 // Peek to look where others may create.
 func (tx *Tx) Get(ctx context.Context, k key.Key) (store.Record, error) {
-	if r, ok := tx.reads[k]; ok {
+	if r, ok := tx.seen(k); ok {
 		return r, nil
 	}
 	r, err := tx.Peek(ctx, k)
 	if err != nil {
 		return store.Record{}, err
 	}
-	tx.reads[k] = r
-	tx.order = append(tx.order, k)
+	tx.keep(r)
 	return r, nil
+}
+
+// readsSearched is how many reads are searched one by one. Operations on one table have fewer.
+const readsSearched = 16
+
+// seen gives a record that the decision is conditional on.
+func (tx *Tx) seen(k key.Key) (store.Record, bool) {
+	if tx.index != nil {
+		i, ok := tx.index[k]
+		if !ok {
+			return store.Record{}, false
+		}
+		return tx.reads[i], true
+	}
+	for i := range tx.reads {
+		if tx.reads[i].Key == k {
+			return tx.reads[i], true
+		}
+	}
+	return store.Record{}, false
+}
+
+func (tx *Tx) keep(r store.Record) {
+	tx.reads = append(tx.reads, r)
+	switch {
+	case tx.index != nil:
+		tx.index[r.Key] = len(tx.reads) - 1
+	case len(tx.reads) > readsSearched:
+		tx.index = make(map[key.Key]int, 4*readsSearched)
+		for i := range tx.reads {
+			tx.index[tx.reads[i].Key] = i
+		}
+	}
 }
 
 // Peek reads a record and adds no condition.
 func (tx *Tx) Peek(ctx context.Context, k key.Key) (store.Record, error) {
-	r, err := tx.store.Get(ctx, k)
+	r, err := tx.source.Get(ctx, k)
 	if err != nil {
 		return store.Record{}, fmt.Errorf("read %v: %w", k, err)
 	}
@@ -82,13 +121,12 @@ func (tx *Tx) Peek(ctx context.Context, k key.Key) (store.Record, error) {
 // Keep adds the condition that a record read with Peek, and present, keeps its
 // version. ErrAgain says that this decision has seen another version of it before.
 func (tx *Tx) Keep(r store.Record) error {
-	seen, ok := tx.reads[r.Key]
+	seen, ok := tx.seen(r.Key)
 	if ok && seen.Version != r.Version {
 		return ErrAgain
 	}
 	if !ok {
-		tx.reads[r.Key] = r
-		tx.order = append(tx.order, r.Key)
+		tx.keep(r)
 	}
 	return nil
 }
@@ -108,7 +146,8 @@ func (tx *Tx) Look(ctx context.Context, p key.Prefix, after string, limit int) (
 }
 
 func (tx *Tx) list(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
-	rs, err := tx.store.List(ctx, p, after, limit)
+	tx.alone = true
+	rs, err := tx.source.List(ctx, p, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list %v: %w", p, err)
 	}
@@ -151,22 +190,22 @@ func (tx *Tx) Put(k key.Key, id string, value []byte) {
 // Create stages the write of a record under a key that must be absent. It need
 // not be read first.
 func (tx *Tx) Create(k key.Key, id string, value []byte) {
-	if r, ok := tx.reads[k]; ok && r.Exists() {
+	if r, ok := tx.seen(k); ok && r.Exists() {
 		panic(fmt.Sprintf("kernel: create of %v, which was read as present", k))
 	} else if !ok {
-		tx.reads[k] = store.Record{Key: k, Version: store.Absent}
-		tx.order = append(tx.order, k)
+		tx.keep(store.Record{Key: k, Version: store.Absent})
 	}
 	tx.stage(store.Write{Key: k, ID: id, Value: value})
 }
 
 // Delete stages the deletion of a record that was read with Get.
 func (tx *Tx) Delete(k key.Key) {
+	tx.alone = true
 	tx.stage(store.Write{Key: k, Delete: true})
 }
 
 func (tx *Tx) stage(w store.Write) {
-	switch read, ok := tx.reads[w.Key]; {
+	switch read, ok := tx.seen(w.Key); {
 	case !ok:
 		panic(fmt.Sprintf("kernel: blind write of %v", w.Key))
 	case !w.Delete && read.Exists() && read.ID != w.ID:
@@ -188,40 +227,41 @@ func (tx *Tx) Writes() []store.Write { return tx.writes }
 // ReadFile reads a file, at most limit bytes. Files are immutable: one location
 // never names other bytes, so this adds no condition.
 func (tx *Tx) ReadFile(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error) {
-	return tx.files.Read(ctx, scope, location, limit)
+	return tx.source.Read(ctx, scope, location, limit)
 }
 
 // FileExists tells whether a file is there, without reading it. It adds no condition.
 func (tx *Tx) FileExists(ctx context.Context, scope blob.Scope, location string) (bool, error) {
-	return tx.files.Exists(ctx, scope, location)
+	return tx.source.Exists(ctx, scope, location)
 }
 
 // CheckMark refuses a root that is not the one that was marked with id, as when
 // a volume is not mounted.
 func (tx *Tx) CheckMark(ctx context.Context, root blob.Root, id string) error {
-	return tx.files.CheckMark(ctx, root, id)
+	return tx.source.CheckMark(ctx, root, id)
 }
 
-// File stages a file, which is durable before the batch is applied. Its location
+// File stages a file, which is there before the batch is applied. Its location
 // must be fresh for this decision (made with NewID): a decision that loses leaves
 // the file behind, named by nothing.
 func (tx *Tx) File(f File) { tx.staged = append(tx.staged, f) }
 
-// batch is the decision as one batch: everything read is a condition.
+// batch is the decision as one batch: everything read is a condition, but for what a
+// decision before it in the same batch has written.
 func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
 	b := store.Batch{ID: id, Writes: tx.writes, Ops: []store.OpRecord{op}}
-	for _, k := range tx.order {
-		if planted.Is(planted.OnlyWritesConditioned) && !slices.ContainsFunc(tx.writes, func(w store.Write) bool { return w.Key == k }) {
+	for _, r := range tx.reads {
+		if r.Version == store.Version(id) {
 			continue
 		}
-		b.Conds = append(b.Conds, store.Is(k, tx.reads[k].Version))
+		if planted.Is(planted.OnlyWritesConditioned) && !slices.ContainsFunc(tx.writes, func(w store.Write) bool { return w.Key == r.Key }) {
+			continue
+		}
+		b.Conds = append(b.Conds, store.Is(r.Key, r.Version))
 	}
 	b.Conds = append(b.Conds, tx.conds...)
 	if tx.listed {
 		panic("kernel: " + op.Name + " listed and writes")
-	}
-	if err := b.Validate(); err != nil {
-		panic("kernel: " + op.Name + ": " + err.Error())
 	}
 	return b
 }
@@ -232,13 +272,13 @@ func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
 // *store.ConflictError with what changed.
 func (tx *Tx) settle(ctx context.Context) error {
 	var changed []store.Cond
-	for _, k := range tx.order {
-		r, err := tx.Peek(ctx, k)
+	for _, read := range tx.reads {
+		r, err := tx.store.Get(ctx, read.Key)
 		if err != nil {
-			return err
+			return fmt.Errorf("read %v: %w", read.Key, err)
 		}
-		if r.Version != tx.reads[k].Version {
-			changed = append(changed, store.Is(k, tx.reads[k].Version))
+		if r.Version != read.Version {
+			changed = append(changed, store.Is(read.Key, read.Version))
 		}
 	}
 	if len(changed) > 0 {

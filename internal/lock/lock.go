@@ -88,6 +88,22 @@ type Locker interface {
 	Acquire(ctx context.Context, set Set, wait time.Duration) (Hold, error)
 }
 
+// Gatherer is a Locker whose holders can take those who wait right behind them into
+// their own grant, to do the work of all in one go.
+type Gatherer interface {
+	Locker
+	// Join is Acquire for one who may be gathered, as member, which is not nil. With gathered it
+	// has been, and the member handed to the holder in front: it holds the set, but what it wanted done that one
+	// does. It is then gathered even if ctx has ended meanwhile.
+	Join(ctx context.Context, set Set, wait time.Duration, member any) (h Hold, gathered bool, err error)
+	// Gather grants, to at most so many who wait at k directly behind h, what they wait for, and gives
+	// their members in order of arrival. It stops at the first who was not
+	// acquired with Join, or who waits for anybody else than h and those it has gathered: nobody is
+	// overtaken. h must hold k exclusively, and does not release before it is done
+	// with them; each of them releases its own hold.
+	Gather(h Hold, k key.Key, most int) []any
+}
+
 // Hold is a granted Set.
 type Hold interface {
 	// Context is derived from the one given to Acquire, whose end ends it too but

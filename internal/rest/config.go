@@ -1,14 +1,9 @@
 package rest
 
-import "github.com/landfast/landfast/internal/catalog"
-
-type configBody struct {
-	Defaults  map[string]string `json:"defaults"`
-	Overrides map[string]string `json:"overrides"`
-	Endpoints []string          `json:"endpoints"`
-	// IdempotencyKeyLifetime has clients send keys.
-	IdempotencyKeyLifetime string `json:"idempotency-key-lifetime,omitempty"`
-}
+import (
+	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/rawjson"
+)
 
 // getConfig tells a client what it needs before anything else.
 func (c *call) getConfig() error {
@@ -23,13 +18,16 @@ func (c *call) getConfig() error {
 	if err := c.do(get); err != nil {
 		return err
 	}
-	body := configBody{
-		Defaults:  get.Result.Properties,
-		Overrides: map[string]string{"prefix": get.Result.Name},
-		Endpoints: c.h.endpoints,
+	b := borrow()
+	defer b.giveBack()
+	b.data = append(b.data, '{')
+	b.data = appendProperties(rawjson.AppendName(b.data, "defaults"), get.Result.Properties)
+	b.data = append(rawjson.AppendName(b.data, "overrides"), '{')
+	b.data = append(rawjson.AppendString(rawjson.AppendName(b.data, "prefix"), get.Result.Name), '}')
+	b.data = append(rawjson.AppendName(b.data, "endpoints"), c.h.endpoints...)
+	if c.h.opt.IdempotencyLifetime > 0 { // has clients send keys
+		b.data = rawjson.AppendString(rawjson.AppendName(b.data, "idempotency-key-lifetime"), isoDuration(c.h.opt.IdempotencyLifetime))
 	}
-	if c.h.opt.IdempotencyLifetime > 0 {
-		body.IdempotencyKeyLifetime = isoDuration(c.h.opt.IdempotencyLifetime)
-	}
-	return c.ok(body)
+	b.data = append(b.data, '}')
+	return c.okBuffer(b)
 }

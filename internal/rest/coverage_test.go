@@ -68,9 +68,9 @@ Not advertised, and answered with 404 or 405:
 	b.WriteString("\nThese are all operations of the specification: tests compare paths, parameters and statuses with\n")
 	b.WriteString(document + ".\n")
 	b.WriteString(`
-## Warehouses
+## Management
 
-The management API is ours. Clients do not need it.
+These endpoints are ours. Clients do not need them.
 
 | endpoint | |
 |---|---|
@@ -103,6 +103,9 @@ everything else.
 
 **ETags** differ between "snapshots=all" and "snapshots=refs"; creates and commits answer with that of a full load.
 "If-None-Match" may be quoted, weak, a list, without quotes, or "*".
+
+**Compression.** Metadata of 8 KiB and more is sent with gzip to a client that accepts it, from the second load of a version on. Its
+tag is then weak ("W/"), because the bytes are others; a client that sends it back, or the strong one, gets 304 all the same.
 
 **Metrics reports** are checked and dropped.
 

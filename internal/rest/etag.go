@@ -17,9 +17,8 @@ import (
 // tagSeparator stands between the two; the tag of a state is hexadecimal.
 const tagSeparator = "-"
 
-// tag is the entity tag of a load of the table.
-func (c *call) tag(t catalog.TableState) string {
-	config := c.h.opt.ClientConfig(c.ctx, t.Root)
+// tag is the entity tag of a load of the table, whose files are reached as config says.
+func (c *call) tag(t catalog.TableState, config map[string]string) string {
 	if len(config) == 0 {
 		return t.ETag
 	}
@@ -32,16 +31,35 @@ func (c *call) tag(t catalog.TableState) string {
 
 // stateTags are the parts of tags that are of tables' states.
 func stateTags(tags []string) []string {
-	var list []string
-	for _, t := range tags {
-		state, _, _ := strings.Cut(t, tagSeparator)
-		list = append(list, state)
+	list := tags
+	for i, t := range tags {
+		if state, _, cut := strings.Cut(t, tagSeparator); cut {
+			if &list[0] == &tags[0] {
+				list = slices.Clone(tags)
+			}
+			list[i] = state
+		}
 	}
 	return list
 }
 
 // quoteTag is an entity tag as a header holds it.
 func quoteTag(tag string) string { return `"` + tag + `"` }
+
+// weakTag is the tag of an answer that was compressed. A strong one would say that the bytes
+// are those of the answer that was not.
+func weakTag(quoted string) string { return "W/" + quoted }
+
+// holdsWeak tells whether a quoted tag is named as a weak one in the values of If-None-Match: it is
+// given back as the client knows it, so that a cache finds its answer by it.
+func holdsWeak(headers []string, quoted string) bool {
+	for _, h := range headers {
+		if before, _, ok := strings.Cut(h, quoted); ok && strings.HasSuffix(before, "W/") {
+			return true
+		}
+	}
+	return false
+}
 
 // anyTag is what If-None-Match says for "whatever there is".
 const anyTag = "*"

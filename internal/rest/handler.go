@@ -2,9 +2,11 @@ package rest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -15,8 +17,10 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/contention"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock"
+	"github.com/landfast/landfast/internal/rawjson"
 	"github.com/landfast/landfast/internal/reclaim"
 )
 
@@ -40,15 +44,16 @@ type Options struct {
 	Roots blob.Roots
 	// WarehouseRoot is the location of a new warehouse that names none: a URI.
 	WarehouseRoot func(name string) string
+	// Locks is who waits for whom. Default: nobody.
+	Locks func() contention.Report
 	// RequestTimeout bounds a request from its first byte to its answer. Default 60 s.
 	RequestTimeout time.Duration
 	// MaxBodyBytes bounds a request body as it was sent, and what a gzip body
 	// decompresses to. Default 64 MiB. All bodies that are in memory at one time
 	// have four times as many; beyond that a request is answered with 429.
 	MaxBodyBytes int64
-	// Log gets the causes that clients are not shown. Which request a line is about
-	// its handler reads from the context, where a wrapper put the id: this package
-	// does not repeat it. Default slog.Default().
+	// Log gets the causes that clients are not shown. Which request a line is about its
+	// handler asks RequestID: the lines themselves do not say it. Default slog.Default().
 	Log *slog.Logger
 }
 
@@ -72,9 +77,10 @@ type Reclaimer interface {
 type Handler struct {
 	opt       Options
 	router    *router
-	endpoints []string      // what /v1/config advertises
-	newID     func() string // of requests and warehouses
+	endpoints rawjson.Raw // what /v1/config advertises
 	bodies    budget
+	packed    *packed
+	newID     func() string // of requests and warehouses
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -93,14 +99,18 @@ func New(opt Options) *Handler {
 	if opt.ClientConfig == nil {
 		opt.ClientConfig = func(context.Context, blob.Root) map[string]string { return nil }
 	}
+	if opt.Locks == nil {
+		opt.Locks = func() contention.Report { return contention.Report{} }
+	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()
 	}
 	h := &Handler{
 		opt:       opt,
 		router:    newRouter(routes),
-		endpoints: endpoints(routes),
-		newID:     uuid.NewString,
+		endpoints: encoded(endpoints(routes)),
+		packed:    newPacked(packedBytes),
+		newID:     NewRequestID,
 	}
 	h.bodies.give(budgetBodies * opt.MaxBodyBytes)
 	return h
@@ -108,13 +118,11 @@ func New(opt Options) *Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), h.opt.RequestTimeout)
-	defer cancel()
-	c := h.newCall(ctx, w, r)
-	defer func() { h.bodies.give(c.counted) }()
+	c := h.newCall(w, r)
+	defer c.end()
 	defer c.recover()
-	if deadline, ok := ctx.Deadline(); ok && r.ContentLength != 0 {
-		c.boundReads(deadline)
+	if r.ContentLength != 0 {
+		c.boundReads(c.request.deadline)
 	}
 	if err := c.serve(); err != nil {
 		c.refuse(err)
@@ -124,23 +132,61 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Stopping refuses a request that came when the server takes no new ones: it has
 // changed nothing and may be sent again, to whoever serves next.
 func (h *Handler) Stopping(w http.ResponseWriter, r *http.Request) {
-	h.newCall(r.Context(), w, r).turnAway(errStopping)
+	h.newCall(w, r).turnAway(errStopping)
 }
 
 // Misdirected refuses a request that names a host which this server is not.
 func (h *Handler) Misdirected(w http.ResponseWriter, r *http.Request) {
-	h.newCall(r.Context(), w, r).turnAway(refuse(errMisdirected,
+	h.newCall(w, r).turnAway(refuse(errMisdirected,
 		"Host %q is not this server, which is for this machine alone: use localhost or 127.0.0.1, in a proxy too, or start the server with --insecure", r.Host))
 }
 
-func (h *Handler) newCall(ctx context.Context, w http.ResponseWriter, r *http.Request) *call {
-	c := &call{h: h, ctx: ctx, w: w, r: r, id: r.Header.Get(RequestIDHeader)}
-	if !IsRequestID(c.id) {
+func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) *call {
+	c := &call{h: h, w: w, r: r}
+	if ids := r.Header[RequestIDHeader]; len(ids) > 0 && IsRequestID(ids[0]) {
+		c.id = ids[0]
+	} else {
 		c.id = h.newID()
 	}
-	w.Header().Set(RequestIDHeader, c.id)
-	w.Header().Set("Cache-Control", "no-store")
+	c.request = requestContext{Context: r.Context(), id: c.id, deadline: time.Now().Add(h.opt.RequestTimeout)}
+	if d, ok := c.request.Context.Deadline(); ok && d.Before(c.request.deadline) {
+		c.request.deadline = d
+	}
+	c.ctx = &c.request
+	header := w.Header()
+	if ids := header[RequestIDHeader]; len(ids) != 1 || ids[0] != c.id {
+		header[RequestIDHeader] = c.value(headerID, c.id)
+	}
+	header["Cache-Control"] = noStore
 	return c
+}
+
+// end gives back what the request has taken.
+func (c *call) end() {
+	c.request.end()
+	c.h.bodies.give(c.counted)
+}
+
+// Values of headers that are the same in every answer. Nobody changes them.
+var (
+	noStore          = []string{"no-store"}
+	jsonType         = []string{"application/json"}
+	byAcceptEncoding = []string{"Accept-Encoding"}
+	gzipEncoding     = []string{"gzip"}
+)
+
+// Places in call.values.
+const (
+	headerID = iota
+	headerLength
+	headerTag
+	headerCount
+)
+
+// value is a header's value, in memory that the call has anyway.
+func (c *call) value(place int, v string) []string {
+	c.values[place] = v
+	return c.values[place : place+1 : place+1]
 }
 
 // turnAway answers a request that is not routed. Its class is that of its method:
@@ -151,6 +197,16 @@ func (c *call) turnAway(err error) {
 	}
 	c.w.Header().Set("Connection", "close")
 	c.refuse(err)
+}
+
+// NewRequestID gives an id to a request that has none: a UUIDv4 that tells requests apart, and that
+// is no secret.
+func NewRequestID() string {
+	var id uuid.UUID
+	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4, variant of RFC 9562
+	return id.String()
 }
 
 // IsRequestID tells whether an id that a client chose is fit for logs and headers:
@@ -168,10 +224,13 @@ func IsRequestID(id string) bool {
 // call is one request on its way through its handler. One goroutine uses it.
 type call struct {
 	h   *Handler
-	ctx context.Context // ends with the request's deadline, or when the client goes away
+	ctx context.Context // request
 	w   http.ResponseWriter
 	r   *http.Request
 	id  string
+
+	request requestContext
+	values  [headerCount]string // of headers of the answer
 
 	class    class // what the error table goes by; of the route, unless the body says more
 	path     pathValues
@@ -193,7 +252,7 @@ func (c *call) serve() error {
 		}
 		return err
 	}
-	c.r.Pattern = route.pattern()
+	c.r.Pattern = route.name
 	c.class = route.class
 	if err != nil {
 		return err
@@ -203,15 +262,21 @@ func (c *call) serve() error {
 		return refuse(errCrossOrigin, "A browser sends this request on behalf of another site: %v; no site but the server's own may change anything here", err)
 	}
 	c.path = values
-	if c.query, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {
-		return refuse(errMalformed, "Cannot read the query of the URL: %v", err)
+	if c.r.URL.RawQuery != "" {
+		if c.query, err = url.ParseQuery(c.r.URL.RawQuery); err != nil {
+			return refuse(errMalformed, "Cannot read the query of the URL: %v", err)
+		}
 	}
 	return route.handle(c)
 }
 
 // do runs an operation on behalf of the request.
 func (c *call) do(op kernel.Operation) error {
-	return c.h.opt.Runner.Do(c.owned(c.ctx, op.Plan().Op), op)
+	ctx := c.ctx
+	if c.class != reading { // what reads holds nothing, and queues for nothing
+		ctx = c.owned(ctx, op.Plan().Op)
+	}
+	return c.h.opt.Runner.Do(ctx, op)
 }
 
 // owned is ctx with the request as the owner of the locks acquired under it.

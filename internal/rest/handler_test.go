@@ -197,6 +197,17 @@ func (s *stack) seaWithTable() {
 
 const setProperty = `{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":"1"}}]}`
 
+// unmount leaves of the warehouse main the empty directory that its volume was mounted on.
+func unmount(s *stack) {
+	s.Helper()
+	if err := os.Rename(filepath.Join(s.root, "main"), filepath.Join(s.root, "elsewhere")); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(s.root, "main"), 0o700); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // TestBrokenWorld: a disk, a store or a volume that fails gives each client the
 // answer that lets it do the right thing, and changes nothing.
 func TestBrokenWorld(t *testing.T) {
@@ -249,31 +260,46 @@ func TestBrokenWorld(t *testing.T) {
 			{rename, 500, "CommitStateUnknownException", "look before you try again"},
 			{namespace, 500, "CommitStateUnknownException", "look before you try again"},
 		}},
+		{"metadata file gone, and remembered", func(s *stack) {
+			if err := os.Remove(s.metadataFile("/v1/namespaces/sea/tables/t")); err != nil {
+				s.Fatal(err)
+			}
+		}, []want{
+			{load, 200, "", ""},
+			{commit, 200, "", ""},
+		}},
 		{"metadata file gone", func(s *stack) {
 			if err := os.Remove(s.metadataFile("/v1/namespaces/sea/tables/t")); err != nil {
 				s.Fatal(err)
 			}
+			s.restart()
 		}, []want{
 			{load, 404, "NotFoundException", "Failed to open input stream for file: file:///"},
 			{commit, 404, "NotFoundException", "Failed to open input stream for file: file:///"},
 			{rename, 204, "", ""},
 		}},
-		{"metadata file garbage", func(s *stack) { s.write(s.metadataFile("/v1/namespaces/sea/tables/t"), "garbage") }, []want{
+		{"metadata file garbage", func(s *stack) {
+			s.write(s.metadataFile("/v1/namespaces/sea/tables/t"), "garbage")
+			s.restart()
+		}, []want{
 			{load, 422, "DamagedMetadataException", "cannot be used"},
 			{commit, 422, "DamagedMetadataException", "restore this file"},
 			{"DELETE /v1/namespaces/sea/tables/t?purgeRequested=true", 204, "", ""},
 		}},
-		{"metadata file truncated", func(s *stack) { s.write(s.metadataFile("/v1/namespaces/sea/tables/t"), `{"format-version":2,`) }, []want{
+		{"metadata file truncated", func(s *stack) {
+			s.write(s.metadataFile("/v1/namespaces/sea/tables/t"), `{"format-version":2,`)
+			s.restart()
+		}, []want{
 			{load, 422, "DamagedMetadataException", "cannot be used"},
 		}},
+		{"volume not mounted, and remembered", unmount, []want{
+			{load, 200, "", ""},
+			{commit, 422, "WarehouseUnavailableException", "Warehouse main is not available"},
+			{create, 422, "WarehouseUnavailableException", "Warehouse main is not available"},
+		}},
 		{"volume not mounted", func(s *stack) {
-			if err := os.Rename(filepath.Join(s.root, "main"), filepath.Join(s.root, "elsewhere")); err != nil {
-				s.Fatal(err)
-			}
-			// What is left is the empty directory that it is mounted on.
-			if err := os.Mkdir(filepath.Join(s.root, "main"), 0o700); err != nil {
-				s.Fatal(err)
-			}
+			unmount(s)
+			s.restart()
 		}, []want{
 			{load, 503, "WarehouseUnavailableException", "Warehouse main is not available"},
 			{commit, 422, "WarehouseUnavailableException", "Warehouse main is not available"},

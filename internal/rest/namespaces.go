@@ -6,18 +6,13 @@ import (
 	"github.com/landfast/landfast/internal/catalog"
 )
 
-type namespaceBody struct {
-	Namespace  []string          `json:"namespace"`
-	Properties map[string]string `json:"properties"`
-}
-
-func showNamespace(n catalog.NamespaceState) namespaceBody {
-	return namespaceBody{n.Levels, n.Properties}
-}
-
-type listNamespacesBody struct {
-	Namespaces    [][]string `json:"namespaces"`
-	NextPageToken *string    `json:"next-page-token"`
+// namespace answers with a namespace.
+func (c *call) namespace(n catalog.NamespaceState) error {
+	b := borrow()
+	defer b.giveBack()
+	b.data = appendNames(append(b.data, `{"namespace":`...), n.Levels)
+	b.data = append(appendProperties(append(b.data, `,"properties":`...), n.Properties), '}')
+	return c.okBuffer(b)
 }
 
 func (c *call) listNamespaces() error {
@@ -40,7 +35,7 @@ func (c *call) listNamespaces() error {
 		}}
 		err := c.do(list)
 		if err == nil {
-			return c.ok(listNamespacesBody{list.Result.Namespaces, pageToken(list.Result.NextToken)})
+			return c.namespaces(list.Result)
 		}
 		if first == nil {
 			first = err
@@ -50,6 +45,21 @@ func (c *call) listNamespaces() error {
 		}
 	}
 	return first
+}
+
+// namespaces answers with a page of namespaces.
+func (c *call) namespaces(list catalog.ListNamespacesResult) error {
+	b := borrow()
+	defer b.giveBack()
+	b.data = append(b.data, `{"namespaces":[`...)
+	for i, levels := range list.Namespaces {
+		if i > 0 {
+			b.data = append(b.data, ',')
+		}
+		b.data = appendNames(b.data, levels)
+	}
+	b.data = appendNextPage(append(b.data, ']'), list.NextToken)
+	return c.okBuffer(b)
 }
 
 func (c *call) createNamespace() error {
@@ -63,7 +73,7 @@ func (c *call) createNamespace() error {
 	if err := c.mutate(create); err != nil {
 		return err
 	}
-	return c.ok(showNamespace(create.Result))
+	return c.namespace(create.Result)
 }
 
 func (c *call) loadNamespace() error {
@@ -71,7 +81,7 @@ func (c *call) loadNamespace() error {
 	if err := c.do(get); err != nil {
 		return err
 	}
-	return c.ok(showNamespace(get.Result))
+	return c.namespace(get.Result)
 }
 
 func (c *call) dropNamespace() error {

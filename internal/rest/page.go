@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/rawjson"
 )
 
 // Entries of a page: when the client leaves the size to the server, and at most.
@@ -44,4 +45,25 @@ func pageToken(next string) *string {
 		return nil
 	}
 	return &next
+}
+
+// appendNextPage appends the token of the next page, and ends the answer.
+func appendNextPage(dst []byte, next string) []byte {
+	dst = rawjson.AppendName(dst, "next-page-token")
+	if next == "" {
+		return append(dst, "null}"...)
+	}
+	return append(rawjson.AppendString(dst, next), '}')
+}
+
+// appendNames appends an array of strings.
+func appendNames(dst []byte, names []string) []byte {
+	dst = append(dst, '[')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, name)
+	}
+	return append(dst, ']')
 }

@@ -12,15 +12,19 @@ import (
 // router finds the route of a request. net/http's own would redirect paths with
 // empty or dotted segments and decode a slash within a name before it looks.
 type router struct {
-	routes []compiledRoute
+	routes [segmentsMax + 1][]compiledRoute // by how many segments they have
 	// afterPrefix holds the words that follow {prefix} in some template. No
 	// warehouse can have one as its name, so a path that has one in that place
 	// has no prefix.
 	afterPrefix map[string]bool
 }
 
+// segmentsMax is how many segments a template may have.
+const segmentsMax = 8
+
 type compiledRoute struct {
 	*route
+	name     string   // route.pattern
 	segments []string // of the template
 }
 
@@ -28,8 +32,9 @@ func newRouter(routes []route) *router {
 	rt := &router{afterPrefix: map[string]bool{}}
 	for i := range routes {
 		segments := strings.Split(routes[i].template[1:], "/")
-		rt.routes = append(rt.routes, compiledRoute{&routes[i], segments})
-		if len(segments) > 2 && segments[1] == "{prefix}" {
+		n := len(segments)
+		rt.routes[n] = append(rt.routes[n], compiledRoute{&routes[i], routes[i].pattern(), segments})
+		if n > 2 && segments[1] == "{prefix}" {
 			rt.afterPrefix[segments[2]] = true
 		}
 	}
@@ -78,40 +83,63 @@ const pathShownMax = 200
 
 // find returns the route for a method and a path as it was sent. An error comes
 // with a route where one is known, so that the request is counted as what it was.
-func (rt *router) find(method, path string) (*route, pathValues, error) {
-	noEndpoint := func() (*route, pathValues, error) {
-		hint := ""
-		if len(path) > 1 && strings.HasSuffix(path, "/") {
-			hint = "; paths end without a slash"
-		}
-		return nil, pathValues{}, refuse(errNoEndpoint, "There is no endpoint at %.*s%s", pathShownMax, path, hint)
-	}
-	raw := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	if !strings.HasPrefix(path, "/") || slices.Contains(raw, "") {
-		return noEndpoint()
+func (rt *router) find(method, path string) (*compiledRoute, pathValues, error) {
+	var room [segmentsMax]string
+	raw, ok := split(path, room[:0])
+	if !ok {
+		return nil, pathValues{}, noEndpoint(path)
 	}
 	if len(raw) > 1 && raw[0] == "v1" && rt.afterPrefix[raw[1]] {
+		if len(raw) == segmentsMax {
+			return nil, pathValues{}, noEndpoint(path)
+		}
 		raw = slices.Insert(raw, 1, catalog.MainWarehouse)
 	}
-	var allowed []string
-	for _, r := range rt.routes {
-		if !matches(r.segments, raw) {
-			continue
-		}
-		if r.method == method {
+	candidates := rt.routes[len(raw)]
+	for i := range candidates {
+		r := &candidates[i]
+		if r.method == method && matches(r.segments, raw) {
 			values, err := decodePath(r.segments, raw)
-			return r.route, values, err
+			return r, values, err
 		}
-		allowed = append(allowed, r.method)
+	}
+	var allowed []string
+	for _, r := range candidates {
+		if matches(r.segments, raw) {
+			allowed = append(allowed, r.method)
+		}
 	}
 	if len(allowed) == 0 {
-		return noEndpoint()
+		return nil, pathValues{}, noEndpoint(path)
 	}
 	slices.Sort(allowed)
 	list := strings.Join(allowed, ", ")
 	return nil, pathValues{}, &methodError{
 		refuse(errMethod, "%s is not allowed here; allowed: %s", method, list), list,
 	}
+}
+
+func noEndpoint(path string) *catalog.Error {
+	hint := ""
+	if len(path) > 1 && strings.HasSuffix(path, "/") {
+		hint = "; paths end without a slash"
+	}
+	return refuse(errNoEndpoint, "There is no endpoint at %.*s%s", pathShownMax, path, hint)
+}
+
+// split appends the segments of a path to list, as many as it has room for. It fails for a path that no
+// template can match: one with an empty segment, or with more segments.
+func split(path string, list []string) ([]string, bool) {
+	rest, ok := strings.CutPrefix(path, "/")
+	for more := ok; more; {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		if segment == "" || len(list) == cap(list) {
+			return nil, false
+		}
+		list = append(list, segment)
+	}
+	return list, ok
 }
 
 // matches tells whether a path has the shape of a template. A literal segment has
@@ -183,6 +211,9 @@ func decodeNamespace(raw string) ([]string, error) {
 var escapedSeparators = strings.NewReplacer("%1F", levelSeparator, "%1f", levelSeparator)
 
 func splitLevels(raw string) []string {
+	if !strings.Contains(raw, "%") && !strings.Contains(raw, levelSeparator) {
+		return []string{raw}
+	}
 	return strings.Split(escapedSeparators.Replace(raw), levelSeparator)
 }
 

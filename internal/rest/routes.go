@@ -96,6 +96,8 @@ var routes = []route{
 		"409 while it holds namespaces. Its files stay."},
 	{"POST", "/management/v1/warehouses/{warehouse}/sweep", writing, (*call).sweepWarehouse,
 		"Gives up metadata files that no table reaches; `dryRun=true` only lists them."},
+	{"GET", "/management/v1/locks", reading, (*call).showLocks,
+		"Who waits for whom, and the hot keys of the last minute: [contention](contention.md)."},
 }
 
 // catalogPath is how the templates begin that /v1/config advertises.

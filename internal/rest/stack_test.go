@@ -61,6 +61,8 @@ type stack struct {
 	handler *Handler
 	server  *httptest.Server
 	log     *syncBuffer
+	// restart has the kernel forget what it remembers. No request may be running.
+	restart func()
 
 	mu    sync.Mutex
 	ids   int
@@ -115,17 +117,20 @@ func newStack(t *testing.T, change ...func(*Options)) *stack {
 	if s.root, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	runner := kernel.New(kernel.Options{
-		Store: s.store, Files: s.files, Queue: llocal.New(llocal.Options{}), CheckPurity: true,
-		NewID:      s.newID,
-		NewBatchID: func() string { return "batch-" + s.newID() },
-		Now: func() time.Time {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.clock = s.clock.Add(time.Second)
-			return s.clock
-		},
-	})
+	newRunner := func() kernel.Runner {
+		return kernel.New(kernel.Options{
+			Store: s.store, Files: s.files, Queue: llocal.New(llocal.Options{}), CheckPurity: true,
+			NewID:      s.newID,
+			NewBatchID: func() string { return "batch-" + s.newID() },
+			Now: func() time.Time {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.clock = s.clock.Add(time.Second)
+				return s.clock
+			},
+		})
+	}
+	runner := newRunner()
 	reclaimer := reclaim.New(reclaim.Options{Runner: runner, Files: s.files, Log: slog.New(slog.NewTextHandler(s.log, nil)), Grace: time.Minute})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -142,6 +147,7 @@ func newStack(t *testing.T, change ...func(*Options)) *stack {
 	}
 	s.handler = New(opt)
 	s.handler.newID = s.newID
+	s.restart = func() { s.handler.opt.Runner = newRunner() }
 
 	main, err := s.files.Resolve(t.Context(), "file://"+s.root+"/main", blob.S3Options{})
 	if err != nil {

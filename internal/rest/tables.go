@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/rawjson"
 )
-
-type listTablesBody struct {
-	Identifiers   []catalog.Ident `json:"identifiers"`
-	NextPageToken *string         `json:"next-page-token"`
-}
 
 func (c *call) listTables() error {
 	request, err := c.listRequest()
@@ -36,11 +32,18 @@ func (c *call) listRequest() (catalog.ListTablesRequest, error) {
 
 // names answers with a page of tables or views.
 func (c *call) names(list catalog.ListTablesResult) error {
-	body := listTablesBody{NextPageToken: pageToken(list.NextToken)}
-	for _, name := range list.Names {
-		body.Identifiers = append(body.Identifiers, catalog.Ident{Namespace: c.path.namespace, Name: name})
+	b := borrow()
+	defer b.giveBack()
+	start := append(appendNames([]byte(`{"namespace":`), c.path.namespace), `,"name":`...)
+	b.data = append(b.data, `{"identifiers":[`...)
+	for i, name := range list.Names {
+		if i > 0 {
+			b.data = append(b.data, ',')
+		}
+		b.data = append(rawjson.AppendString(append(b.data, start...), name), '}')
 	}
-	return c.ok(body)
+	b.data = appendNextPage(append(b.data, ']'), list.NextToken)
+	return c.okBuffer(b)
 }
 
 func (c *call) createTable() error {
@@ -80,26 +83,37 @@ func (c *call) loadTable() error {
 	if snapshots != catalog.SnapshotsAll && snapshots != catalog.SnapshotsRefs {
 		return c.afterExistence(refuse(catalog.ErrInvalid, "Invalid snapshots %q: it must be all or refs", value))
 	}
-	tags := parseTags(c.r.Header.Values("If-None-Match"))
+	held := c.r.Header["If-None-Match"]
+	tags := parseTags(held)
 	load := &catalog.LoadTable{Request: catalog.LoadTableRequest{
 		Warehouse: c.path.warehouse, Table: c.path.ident(), Snapshots: snapshots, Known: stateTags(tags),
 	}}
 	if err := c.do(load); err != nil {
 		return err
 	}
-	if load.Result.NotModified && !slices.Contains(tags, c.tag(load.Result.TableState)) && !slices.Contains(tags, anyTag) {
+	state := &load.Result.TableState
+	config := c.clientConfig(*state)
+	tag := c.tag(*state, config)
+	if load.Result.NotModified && !slices.Contains(tags, tag) && !slices.Contains(tags, anyTag) {
 		load.Request.Known = nil // the table is as the client knows it, but not how it is reached
 		if err := c.do(load); err != nil {
 			return err
 		}
+		config = c.clientConfig(*state)
+		tag = c.tag(*state, config)
 	}
+	c.w.Header()["Vary"] = byAcceptEncoding
 	if load.Result.NotModified {
 		c.answered = true
-		c.setTag(load.Result.TableState)
+		if quoted := quoteTag(tag); holdsWeak(held, quoted) {
+			c.setTag(weakTag(quoted))
+		} else {
+			c.setTag(quoted)
+		}
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return c.loadedTable(load.Result.TableState)
+	return c.sendTable(*state, tag, endWith(config), acceptsGzip(c.r.Header["Accept-Encoding"]))
 }
 
 func (c *call) commitTable() error {

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/landfast/landfast/internal/config"
 	"github.com/landfast/landfast/internal/rest"
 )
@@ -27,19 +25,20 @@ type front struct {
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	id := r.Header.Get(rest.RequestIDHeader)
-	if !rest.IsRequestID(id) {
-		id = uuid.NewString()
-	}
-	r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
-	r.Header.Set(rest.RequestIDHeader, id)
-	w.Header().Set(rest.RequestIDHeader, id)
-
-	f.metrics.requestsRunning.Inc()
 	answer := &answer{ResponseWriter: w}
+	if ids := r.Header[rest.RequestIDHeader]; len(ids) > 0 && rest.IsRequestID(ids[0]) {
+		answer.id[0] = ids[0]
+	} else {
+		answer.id[0] = rest.NewRequestID()
+	}
+	// The handlers find the id here, and do not make another.
+	r.Header[rest.RequestIDHeader] = answer.id[:]
+	w.Header()[rest.RequestIDHeader] = answer.id[:]
+
+	f.metrics.requestsRunning.Add(1)
 	defer func() {
 		took := time.Since(began)
-		f.metrics.requestsRunning.Dec()
+		f.metrics.requestsRunning.Add(-1)
 		f.metrics.request(r.Pattern, r.Method, answer.status(), took)
 		f.line(r, answer, took)
 	}()
@@ -52,7 +51,7 @@ func (f *front) line(r *http.Request, a *answer, took time.Duration) {
 	if !f.log.Enabled(r.Context(), level) {
 		return
 	}
-	f.log.LogAttrs(r.Context(), level, "request",
+	f.log.LogAttrs(rest.WithRequestID(r.Context(), a.id[0]), level, "request",
 		slog.String("method", r.Method), slog.String("path", shorten(r.URL.EscapedPath())), slog.Int("status", a.status()),
 		slog.Duration("took", took), slog.Int64("bytes", a.bytes), slog.String("client", r.RemoteAddr), slog.String("agent", shorten(r.UserAgent())))
 }
@@ -84,6 +83,7 @@ type answer struct {
 	http.ResponseWriter
 	code  int
 	bytes int64
+	id    [1]string // of the request, as headers hold it
 }
 
 func (a *answer) WriteHeader(code int) {
@@ -113,8 +113,6 @@ func (a *answer) status() int {
 	return a.code
 }
 
-type requestIDKey struct{}
-
 // newLog writes lines in the configured format, each with the id of the request
 // that it is about.
 func newLog(w io.Writer, c config.Log) *slog.Logger {
@@ -128,7 +126,7 @@ func newLog(w io.Writer, c config.Log) *slog.Logger {
 type withRequestID struct{ slog.Handler }
 
 func (h withRequestID) Handle(ctx context.Context, r slog.Record) error {
-	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
+	if id := rest.RequestID(ctx); id != "" {
 		r.AddAttrs(slog.String("request", id))
 	}
 	return h.Handler.Handle(ctx, r)

@@ -13,6 +13,7 @@ import (
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/config"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/rest"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -67,7 +68,7 @@ func TestOutcomes(t *testing.T) {
 func TestJSONLog(t *testing.T) {
 	var out bytes.Buffer
 	log := newLog(&out, config.Log{Level: slog.LevelInfo, Format: config.LogJSON}).With("a", 1).WithGroup("g")
-	ctx := context.WithValue(t.Context(), requestIDKey{}, "id-1")
+	ctx := rest.WithRequestID(t.Context(), "id-1")
 	log.DebugContext(ctx, "not shown")
 	log.InfoContext(ctx, "line\nbreak", "path", "/a\r\nlevel=ERROR")
 	if n := bytes.Count(out.Bytes(), []byte("\n")); n != 1 {

@@ -23,8 +23,10 @@ func onlyHere(next http.Handler, otherwise http.HandlerFunc) http.Handler {
 // isLoopback tells whether a Host header names this machine, with a port or without. No
 // browser leaves the header out, so that whoever does is no page's victim.
 func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	if colon := strings.LastIndexByte(host, ':'); colon >= 0 && (host[0] == '[' || strings.IndexByte(host, ':') == colon) {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
 	}
 	if host == "" || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	blobs3 "github.com/landfast/landfast/internal/blob/s3"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/config"
+	"github.com/landfast/landfast/internal/contention"
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	locklocal "github.com/landfast/landfast/internal/lock/local"
@@ -40,6 +43,9 @@ const (
 	checkTimeout = 5 * time.Second
 	// applyLimit bounds a batch that was sent, which outlives its request.
 	applyLimit = 15 * time.Second
+	// outcomeRetention is how long the store remembers a batch: many times as long as a request may take to ask for
+	// its outcome.
+	outcomeRetention = 10 * time.Minute
 	// forgetEvery is how often expired idempotency keys are looked for.
 	forgetEvery = 5 * time.Minute
 )
@@ -94,8 +100,10 @@ type server struct {
 	dir       *dataDir
 	store     *embedded.Store
 	queue     *locklocal.Table
+	hot       *contention.Hot
 	files     blob.ByScheme
 	s3        *blobs3.Store
+	journal   *journal.Journal
 	kernel    *kernel.Kernel
 	reclaimer *reclaim.Reclaimer
 	main      string // location of the warehouse main; empty: it was deleted
@@ -125,15 +133,19 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 	if err = s.dir.lock.describe(s.url); err != nil {
 		return nil, err
 	}
-	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{Observe: s.metrics.committed, Log: s.log})
+	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{Observe: s.metrics.committed, Log: s.log, Retention: outcomeRetention})
 	if err != nil {
 		return nil, err
 	}
-	s.queue = locklocal.New(locklocal.Options{Observe: s.metrics.queued})
+	s.openQueue()
 	s.s3 = blobs3.New(s.config.S3)
 	s.files = blob.ByScheme{"file": bloblocal.New(), "s3": s.s3}
+	s.journal = journal.New(journal.Options{Store: s.store, Files: s.files, NewID: newBatchID, Log: s.log})
+	if err = s.journal.Recover(ctx); err != nil {
+		return nil, err
+	}
 	s.kernel = kernel.New(kernel.Options{
-		Store: s.store, Files: s.files, Queue: s.queue,
+		Store: s.watched(), Files: s.files, Queue: s.queue, Journal: s.journal, NewBatchID: newBatchID, Patience: s.patience,
 		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
 	})
 	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace()})
@@ -227,7 +239,7 @@ func (s *server) handle() {
 	api := rest.New(rest.Options{
 		Runner: s.kernel, Reclaimer: s.reclaimer, Roots: s.roots(), WarehouseRoot: s.dir.warehouseRoot,
 		IdempotencyLifetime: s.config.IdempotencyLifetime, ClientConfig: s.s3.ClientConfig,
-		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log,
+		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log, Locks: s.locks,
 	})
 	routes := s.routes(api)
 	if s.config.Loopback() && !s.config.Insecure {
@@ -248,6 +260,10 @@ func (s *server) serve(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { s.reclaimer.Run(background) })
+	running.Go(func() { s.journal.Run(background) })
+	if os.Getenv("GOGC") == "" {
+		running.Go(func() { easeGC(background) })
+	}
 	running.Go(func() { s.forget(background) })
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
@@ -328,6 +344,9 @@ func (s *server) forget(ctx context.Context) {
 	}
 }
 
+// newBatchID gives ids that rise with time.
+func newBatchID() string { return uuid.Must(uuid.NewV7()).String() }
+
 // lost passes on the files of decisions that lost, each to its warehouse.
 func (s *server) lost(files []kernel.File) {
 	for _, f := range files {
@@ -349,6 +368,11 @@ func (s *server) routes(api *rest.Handler) http.Handler {
 		"/readyz":  http.HandlerFunc(s.readyz),
 		"/metrics": s.metrics.handler(),
 	}
+	if s.config.Pprof {
+		for path, h := range profiles() {
+			own[path] = onlyFromHere(h)
+		}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := own[r.URL.Path]
 		if !ok {
@@ -361,6 +385,7 @@ func (s *server) routes(api *rest.Handler) http.Handler {
 			return
 		}
 		r.Pattern = "GET " + r.URL.Path
+		r = r.WithContext(rest.WithRequestID(r.Context(), r.Header.Get(rest.RequestIDHeader)))
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

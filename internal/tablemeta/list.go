@@ -1,6 +1,10 @@
 package tablemeta
 
-import "github.com/landfast/landfast/internal/rawjson"
+import (
+	"reflect"
+
+	"github.com/landfast/landfast/internal/rawjson"
+)
 
 // list is an array or an object of the document, cut into its entries. Of each
 // entry it knows a head H, the few values that commits look at, and the bytes.
@@ -28,6 +32,15 @@ type entry[H any] struct {
 }
 
 func (l *list[H]) len() int { return len(l.entries) }
+
+// size is about how many bytes the list takes in memory beside raw.
+func (l *list[H]) size() int {
+	n := cap(l.entries) * int(reflect.TypeFor[entry[H]]().Size())
+	for _, value := range l.fresh {
+		n += cap(value)
+	}
+	return n
+}
 
 func (l *list[H]) value(i int) []byte {
 	e := &l.entries[i]

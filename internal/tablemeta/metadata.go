@@ -2,6 +2,7 @@ package tablemeta
 
 import (
 	"math"
+	"reflect"
 
 	"github.com/landfast/landfast/internal/rawjson"
 )
@@ -118,6 +119,19 @@ type LogEntry struct {
 // [Commit] wrote. The caller must not change them.
 func (m *Metadata) JSON() []byte { return m.doc }
 
+// Size is about how many bytes the metadata takes in memory.
+func (m *Metadata) Size() int {
+	n := documentSize(m.doc, m.members)
+	n += m.schemas.size() + m.specs.size() + m.orders.size() + m.properties.size() + m.refs.size() + m.snapshots.size()
+	n += m.snapshotLog.size() + m.metadataLog.size() + m.statistics.size() + m.partitionStatistics.size() + m.encryptionKeys.size()
+	return n
+}
+
+// documentSize is that of a document and the spans of its members.
+func documentSize(doc []byte, members []rawjson.Member) int {
+	return cap(doc) + cap(members)*int(reflect.TypeFor[rawjson.Member]().Size())
+}
+
 // Location is the table's base location, without trailing slash; empty in
 // format version 4 if the table has none.
 func (m *Metadata) Location() string { return m.location }
@@ -155,8 +169,11 @@ func (m *Metadata) RefsOnlyJSON() []byte {
 			at = member
 		}
 	}
-	out := make([]byte, 0, len(m.doc))
-	out = append(out, m.doc[:at.Offset]...)
+	size := len(m.doc) - len(at.Value) + len("[]")
+	for i := range kept.entries {
+		size += len(kept.value(i)) + len(",")
+	}
+	out := append(make([]byte, 0, size), m.doc[:at.Offset]...)
 	out, _ = kept.appendTo(out, nil)
 	return append(out, m.doc[at.Offset+len(at.Value):]...)
 }

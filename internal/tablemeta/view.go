@@ -129,6 +129,11 @@ func (s *viewState) check() *InvalidError {
 // [CreateView] or [CommitView] wrote. The caller must not change them.
 func (v *View) JSON() []byte { return v.doc }
 
+// Size is about how many bytes the metadata takes in memory.
+func (v *View) Size() int {
+	return documentSize(v.doc, v.members) + v.schemas.size() + v.versions.size() + v.log.size() + v.properties.size()
+}
+
 // UUID tells the view from every other that had or will have its name.
 func (v *View) UUID() string { return v.uuid }
 

@@ -55,7 +55,7 @@ func (f *Files) Exists(_ context.Context, scope blob.Scope, location string) (bo
 }
 
 // Create implements blob.Store.
-func (f *Files) Create(_ context.Context, scope blob.Scope, location string, data []byte) error {
+func (f *Files) Create(ctx context.Context, scope blob.Scope, location string, data []byte) error {
 	if _, _, err := scope.Locate(location); err != nil {
 		return err
 	}
@@ -63,6 +63,9 @@ func (f *Files) Create(_ context.Context, scope blob.Scope, location string, dat
 		if err := f.FailCreate(location); err != nil {
 			return err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

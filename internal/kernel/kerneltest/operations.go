@@ -21,6 +21,9 @@ var registry = kernel.Registry{
 	"sum":      func() kernel.Operation { return new(sum) },
 	"adopt":    func() kernel.Operation { return new(adopt) },
 	"disown":   func() kernel.Operation { return new(disown) },
+	"note":     func() kernel.Operation { return new(note) },
+	"pair":     func() kernel.Operation { return new(pair) },
+	"words":    func() kernel.Operation { return new(words) },
 }
 
 func counter(name string) key.Key { return key.ForTableName("w", []string{"n"}, name) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,13 @@ type Env struct {
 	// Store is empty and used by nobody else.
 	Store store.Atomic
 	// Queue is used by nobody else, and excludes.
-	Queue lock.Locker
+	Queue Queue
+}
+
+// Queue gathers who waits, and shows them.
+type Queue interface {
+	lock.Gatherer
+	Snapshot() []lock.KeyState
 }
 
 // caseTimeout bounds every case: a kernel that never answers fails.
@@ -30,7 +37,11 @@ const caseTimeout = 60 * time.Second
 func Run(t *testing.T, new func(t *testing.T) Env) {
 	for _, queue := range []string{"queue", "yes"} {
 		t.Run(queue, func(t *testing.T) {
-			for _, c := range cases {
+			all := cases
+			if queue == "queue" {
+				all = slices.Concat(cases, combineCases)
+			}
+			for _, c := range all {
 				t.Run(c.name, func(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), caseTimeout)
 					defer cancel()
@@ -47,10 +58,13 @@ func Run(t *testing.T, new func(t *testing.T) Env) {
 	}
 }
 
-var cases = []struct {
+// suiteCase is one promise.
+type suiteCase struct {
 	name string
 	run  func(*harness)
-}{
+}
+
+var cases = []suiteCase{
 	{"no update is lost", testLostUpdate},
 	{"a change of several records is all or nothing, and read so", testAllOrNothing},
 	{"opposite orders do not deadlock", testOppositeOrders},
@@ -68,6 +82,7 @@ var cases = []struct {
 	{"a blocked batch is tried again", testBlocked},
 	{"conflicts outside the plan are queued for", testReserve},
 	{"one at a time under the queue", testOneAtATime},
+	{"no word is lost", testWords},
 }
 
 type harness struct {
@@ -102,8 +117,10 @@ func (f *faulty) Outcome(ctx context.Context, b store.Batch) (store.Outcome, err
 }
 
 // kernel is a kernel that decides everything twice.
-func (h *harness) kernel() *kernel.Kernel {
-	return kernel.New(kernel.Options{
+func (h *harness) kernel() *kernel.Kernel { return kernel.New(h.options()) }
+
+func (h *harness) options() kernel.Options {
+	return kernel.Options{
 		Store: h.store, Files: h.files, Queue: h.queue, CheckPurity: true,
 		Observe: func(r kernel.Report) {
 			select {
@@ -111,7 +128,7 @@ func (h *harness) kernel() *kernel.Kernel {
 			default: // nobody reads so many
 			}
 		},
-	})
+	}
 }
 
 func (h *harness) do(op kernel.Operation) {

@@ -20,12 +20,10 @@
 // so they do not fence across a restart. A grant cannot be lost here: only
 // Release ends it, and no hold ever sees [lock.ErrLost].
 //
-// # Where combining belongs
+// # Gathering
 //
-// What waits at the head of a table name's queue, behind the request that holds
-// it, is what one leader could decide together and land in one batch. The queue
-// is in order of arrival and every slot knows its request, so a leader can walk
-// from its own slot towards the tail and take each request whose other slots are
-// all clear, up to the first that it may not take; a taken request is answered
-// by the leader and leaves the table with it. Nothing of this exists yet.
+// What waits in a queue directly behind the request that holds it, and waits for nothing else, can be
+// gathered: it is granted beside its leader, which does the work of all. The queue is in order of
+// arrival, so nobody is overtaken: the first that may not be gathered, because it wants another key too,
+// ends the group and is next.
 package local

@@ -12,7 +12,8 @@ import (
 // A slot is clear when nothing incompatible stands before it. The clear slots are
 // always the front of the queue, as long as it stays compatible: one exclusive
 // slot, or a run of shared ones. So the whole state is one boundary, and a slot
-// at the boundary need only look at its neighbour in front, which is clear.
+// at the boundary need only look at its neighbour in front, which is clear. Exclusive
+// slots that were gathered are clear behind that of their leader, and keep the others waiting like it.
 type queue struct {
 	key         key.Key
 	first, last *slot
@@ -28,6 +29,7 @@ type slot struct {
 	mode       lock.Mode
 	clear      bool          // stands before queue.barrier; once true it stays true
 	waited     time.Duration // from arrival until clear, or until the request left
+	behind     int           // queue.blocked on arrival
 }
 
 // admits tells whether a slot of this mode would be clear at the end of the queue.
@@ -87,8 +89,15 @@ func (q *queue) clearNext() *slot {
 	if s == nil || !compatible(s.prev, s.mode) {
 		return nil
 	}
+	q.clearFirst()
+	return s
+}
+
+// clearFirst moves the barrier past the slot that stands there, which is compatible
+// with those before it, or of their group.
+func (q *queue) clearFirst() {
+	s := q.barrier
 	s.clear = true
 	q.blocked--
 	q.barrier = s.next
-	return s
 }

@@ -20,16 +20,29 @@ type Options struct {
 	// MaxWaiters is how many requests may wait in the whole table; zero is 16384.
 	MaxWaiters int
 
-	// Now is the clock of Snapshot and Observe; nil is time.Now. It is called with
+	// Now is the clock of Snapshot, Waited and Held; nil is time.Now. It is called with
 	// the table's mutex held, so that times in a queue never run back: it must not
 	// call the table.
 	Now func() time.Time
 
-	// Observe, if not nil, is told how long each key held a request up, once the
-	// request was granted or gave up: zero at a key that was free, and nothing for
-	// a request that was refused without waiting. It runs on the goroutine of
-	// Acquire with no mutex held, concurrently.
-	Observe func(level key.Level, mode lock.Mode, waited time.Duration)
+	// Waited, if not nil, is told how long each key held a request up, once the
+	// request was granted or gave up; nothing of a request that was refused without
+	// waiting. It runs on the goroutine of Acquire with no mutex held, concurrently.
+	Waited func(Wait)
+
+	// Held, if not nil, is told at Release how long each key was held. A request that was
+	// gathered is left out: its keys are held by who gathered it. It runs on the goroutine
+	// of Release with no mutex held, concurrently.
+	Held func(k key.Key, mode lock.Mode, op string, held time.Duration)
+}
+
+// Wait tells how one key held up one request.
+type Wait struct {
+	Key    key.Key
+	Mode   lock.Mode
+	Op     string        // of the request's owner
+	Waited time.Duration // zero at a key that was free
+	Behind int           // how many the key held up already when the request came
 }
 
 func (o Options) withDefaults() Options {
@@ -85,6 +98,8 @@ type request struct {
 	slots []slot        // parallel to the items of set
 	ready chan struct{} // closed when granted or refused; nil if granted on arrival
 
+	member any // what Gather hands to who gathers it; nil: nobody does
+
 	// Set before the hold is given to the caller, and not changed after.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -96,17 +111,28 @@ type request struct {
 	arrived time.Time
 	granted time.Time
 	token   lock.Token
+	// leader is who gathered it, and itself in one that has gathered. Those of one leader hold
+	// keys together.
+	leader *request
 }
 
-var _ lock.Locker = (*Table)(nil)
+var _ lock.Gatherer = (*Table)(nil)
 
 // Acquire is that of [lock.Locker]. A request that is granted just as ctx ends
 // gives the grant back; one that is granted just as wait passes keeps it.
 func (t *Table) Acquire(ctx context.Context, set lock.Set, wait time.Duration) (lock.Hold, error) {
+	r, err := t.acquire(ctx, set, wait, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (t *Table) acquire(ctx context.Context, set lock.Set, wait time.Duration, member any) (*request, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r := &request{table: t, set: set, owner: lock.OwnerFrom(ctx)}
+	r := &request{table: t, set: set, owner: lock.OwnerFrom(ctx), member: member}
 	if err := t.enter(r, wait > 0); err != nil {
 		return nil, err
 	}
@@ -136,7 +162,11 @@ func (t *Table) enter(r *request, mayWait bool) error {
 	for i, item := range items {
 		q := t.mu.queues[item.Key]
 		r.slots[i] = slot{request: r, queue: q, mode: item.Mode}
-		if q == nil || q.admits(item.Mode) {
+		if q == nil {
+			continue
+		}
+		r.slots[i].behind = q.blocked
+		if q.admits(item.Mode) {
 			continue
 		}
 		if !mayWait {
@@ -187,7 +217,7 @@ func (t *Table) await(ctx context.Context, r *request, wait time.Duration) error
 	switch {
 	case r.state == left:
 		return lock.ErrClosed
-	case r.state == held && err == nil:
+	case r.state == held && (err == nil || r.leader != nil):
 		return nil
 	case r.state == waiting && err == nil:
 		err = lock.ErrTimeout
@@ -210,8 +240,9 @@ func (t *Table) grantLocked(r *request, now time.Time) {
 	r.state, r.granted, r.token = held, now, t.mu.token
 }
 
-// leaveLocked takes r out of all its queues and wakes those who stood behind only it.
-func (t *Table) leaveLocked(r *request) {
+// leaveLocked takes r out of all its queues, wakes those who stood behind only it, and
+// gives the time.
+func (t *Table) leaveLocked(r *request) time.Time {
 	now := t.opts.Now()
 	if r.state == waiting {
 		t.mu.waiting--
@@ -231,6 +262,7 @@ func (t *Table) leaveLocked(r *request) {
 			delete(t.mu.queues, q.key)
 		}
 	}
+	return now
 }
 
 // clearedLocked counts a slot that has become clear, and grants its request if
@@ -248,11 +280,11 @@ func (t *Table) clearedLocked(s *slot, now time.Time) {
 }
 
 func (t *Table) observe(r *request) {
-	if t.opts.Observe == nil {
+	if t.opts.Waited == nil {
 		return
 	}
 	for i, item := range r.set.Items() {
-		t.opts.Observe(item.Key.Level, item.Mode, r.slots[i].waited)
+		t.opts.Waited(Wait{item.Key, item.Mode, r.owner.Op, r.slots[i].waited, r.slots[i].behind})
 	}
 }
 
@@ -313,9 +345,24 @@ func (r *request) Token(k key.Key) lock.Token {
 // Release is that of [lock.Hold].
 func (r *request) Release() {
 	r.cancel(lock.ErrReleased)
-	r.table.mu.Lock()
-	defer r.table.mu.Unlock()
-	if r.state == held {
-		r.table.leaveLocked(r)
+	t := r.table
+	after, leads := r.giveBack()
+	if !leads || t.opts.Held == nil {
+		return
 	}
+	for _, item := range r.set.Items() {
+		t.opts.Held(item.Key, item.Mode, r.owner.Op, after)
+	}
+}
+
+// giveBack takes r out of the table and tells how long it has held its keys. leads is
+// false for one that was gathered, or that had left before.
+func (r *request) giveBack() (after time.Duration, leads bool) {
+	t := r.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.state != held {
+		return 0, false
+	}
+	return t.leaveLocked(r).Sub(r.granted), r.leader == nil || r.leader == r
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -157,16 +158,16 @@ func TestSnapshot(t *testing.T) {
 			return lock.Owner{Op: "commit-table", RequestID: id, Client: "test"}
 		}
 		at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-		want := []local.KeyState{
+		want := []lock.KeyState{
 			{Key: namespace,
-				Holders: []local.Entry{{Owner: owner("commit"), Mode: lock.Shared, Since: at(0)}},
-				Waiters: []local.Entry{
-					{Owner: owner("second"), Mode: lock.Shared, Since: at(1), Elsewhere: true},
-					{Owner: owner("drop"), Mode: lock.Exclusive, Since: at(2)},
+				Holders: []lock.Entry{{Owner: owner("commit"), Mode: lock.Shared, Since: at(0)}},
+				Waiters: []lock.Entry{
+					{Owner: owner("second"), Mode: lock.Shared, Since: at(1), WaitsAt: orders, Elsewhere: true},
+					{Owner: owner("drop"), Mode: lock.Exclusive, Since: at(2), WaitsAt: namespace},
 				}},
 			{Key: orders,
-				Holders: []local.Entry{{Owner: owner("commit"), Mode: lock.Exclusive, Since: at(0)}},
-				Waiters: []local.Entry{{Owner: owner("second"), Mode: lock.Exclusive, Since: at(1)}}},
+				Holders: []lock.Entry{{Owner: owner("commit"), Mode: lock.Exclusive, Since: at(0)}},
+				Waiters: []lock.Entry{{Owner: owner("second"), Mode: lock.Exclusive, Since: at(1), WaitsAt: orders}}},
 		}
 		if diff := cmp.Diff(want, table.Snapshot()); diff != "" {
 			t.Errorf("while three meet (-want +got):\n%s", diff)
@@ -175,12 +176,12 @@ func TestSnapshot(t *testing.T) {
 		time.Sleep(time.Second)
 		commit.Release()
 		hold := second.granted(t)
-		want = []local.KeyState{
+		want = []lock.KeyState{
 			{Key: namespace,
-				Holders: []local.Entry{{Owner: owner("second"), Mode: lock.Shared, Since: at(3)}},
-				Waiters: []local.Entry{{Owner: owner("drop"), Mode: lock.Exclusive, Since: at(2)}}},
+				Holders: []lock.Entry{{Owner: owner("second"), Mode: lock.Shared, Since: at(3)}},
+				Waiters: []lock.Entry{{Owner: owner("drop"), Mode: lock.Exclusive, Since: at(2), WaitsAt: namespace}}},
 			{Key: orders,
-				Holders: []local.Entry{{Owner: owner("second"), Mode: lock.Exclusive, Since: at(3)}}},
+				Holders: []lock.Entry{{Owner: owner("second"), Mode: lock.Exclusive, Since: at(3)}}},
 		}
 		if diff := cmp.Diff(want, table.Snapshot()); diff != "" {
 			t.Errorf("after the first released (-want +got):\n%s", diff)
@@ -191,22 +192,32 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
-// Observe is told, for each key, how long that key held the request up, also of a
-// request that gave up, and not of one that was refused on arrival.
-func TestObserve(t *testing.T) {
+// Waited is told, for each key, how long that key held the request up and how many it held up
+// already, also of a request that gave up, and not of one that was refused on
+// arrival. Held is told how long keys were held.
+func TestObservers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var seen []string
-		table := local.New(local.Options{Observe: func(l key.Level, m lock.Mode, waited time.Duration) {
+		note := func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, fmt.Sprintf("%v %v %v", m, l, waited))
-		}})
+			seen = append(seen, fmt.Sprintf(format, args...))
+		}
+		table := local.New(local.Options{
+			Waited: func(w local.Wait) {
+				note("%v %v %s waited %v behind %d", w.Mode, w.Key.Level, w.Op, w.Waited, w.Behind)
+			},
+			Held: func(k key.Key, m lock.Mode, op string, held time.Duration) {
+				note("%v %v %s held %v", m, k.Level, op, held)
+			},
+		})
 		expect := func(want ...string) {
 			t.Helper()
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
+			slices.Sort(seen)
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("observed (-want +got):\n%s", diff)
 			}
@@ -214,25 +225,84 @@ func TestObserve(t *testing.T) {
 		}
 		both := []lock.Item{lock.R(namespace), lock.W(orders)}
 		first, second := must(t, table, "1", lock.W(namespace)), must(t, table, "2", lock.W(orders))
-		expect("W namespace 0s", "W table-name 0s")
+		expect("W namespace commit-table waited 0s behind 0", "W table-name commit-table waited 0s behind 0")
 
 		waiter := ask(t, table, "3", both...)
 		expect()
 		time.Sleep(time.Second)
 		first.Release()
+		first.Release()
+		expect("W namespace commit-table held 1s")
+		late := ask(t, table, "4", both...)
 		time.Sleep(time.Second)
 		second.Release()
-		expect("R namespace 1s", "W table-name 2s")
+		expect("R namespace commit-table waited 1s behind 0", "W table-name commit-table held 2s", "W table-name commit-table waited 2s behind 0")
 
-		late := ask(t, table, "4", both...)
 		time.Sleep(3 * time.Second)
 		late.cancel()
-		expect("R namespace 0s", "W table-name 3s")
+		expect("R namespace commit-table waited 0s behind 0", "W table-name commit-table waited 4s behind 1")
 		if _, err := table.Acquire(t.Context(), lock.NewSet(both...), 0); !errors.Is(err, lock.ErrBusy) {
 			t.Errorf("got error %v, want %v", err, lock.ErrBusy)
 		}
 		expect()
 		waiter.granted(t).Release()
+		expect("R namespace commit-table held 3s", "W table-name commit-table held 3s")
+	})
+}
+
+// What is gathered waited, and is held once: by the one that gathered it. A snapshot
+// shows whose batch it is in.
+func TestGatheredIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waits, helds int
+		table := local.New(local.Options{
+			Waited: func(local.Wait) { waits++ },
+			Held:   func(key.Key, lock.Mode, string, time.Duration) { helds++ },
+		})
+		set := lock.NewSet(lock.W(orders))
+		leader := must(t, table, "leader", lock.W(orders))
+		start := time.Now()
+		members := make(chan lock.Hold)
+		go func() {
+			h, gathered, err := table.Join(request(t.Context(), "member"), set, time.Hour, "the work")
+			if err != nil || !gathered {
+				t.Errorf("gathered %v, error %v", gathered, err)
+			}
+			members <- h
+		}()
+		synctest.Wait()
+		behind := ask(t, table, "behind", lock.W(orders))
+		if got := table.Gather(leader, orders, 10); len(got) != 1 {
+			t.Fatalf("gathered %v", got)
+		}
+		member := <-members
+		owner := func(id string) lock.Owner {
+			return lock.Owner{Op: "commit-table", RequestID: id, Client: "test"}
+		}
+		want := []lock.KeyState{{Key: orders,
+			Holders: []lock.Entry{
+				{Owner: owner("leader"), Mode: lock.Exclusive, Since: start, Batch: "leader"},
+				{Owner: owner("member"), Mode: lock.Exclusive, Since: start, Batch: "leader"},
+			},
+			Waiters: []lock.Entry{{Owner: owner("behind"), Mode: lock.Exclusive, Since: start, WaitsAt: orders}},
+		}}
+		if diff := cmp.Diff(want, table.Snapshot()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		leader.Release()
+		member.Release()
+		alone := behind.granted(t)
+		if got := table.Gather(alone, orders, 10); len(got) != 0 {
+			t.Errorf("gathered %v", got)
+		}
+		if got := table.Snapshot()[0].Holders[0]; got.Batch != "" {
+			t.Errorf("who gathered nobody is in the batch of %s", got.Batch)
+		}
+		alone.Release()
+		if waits != 3 || helds != 2 {
+			t.Errorf("%d waits and %d holds were told, want 3 and 2", waits, helds)
+		}
+		expectIdle(t, table)
 	})
 }
 

@@ -1,0 +1,434 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/landfast/landfast/internal/planted"
+	"github.com/landfast/landfast/internal/store"
+)
+
+const (
+	// groupMax is how many operations land in one batch.
+	groupMax = 128
+	// groupBytesMax is how many bytes of files a batch may name before no further operation joins it.
+	groupBytesMax = 8 << 20
+	// reserveAfter is how many conflicts a group takes before its operations also queue
+	// for the keys they conflicted on.
+	reserveAfter = 3
+	// uploadsMax is how many files of one batch are written at once.
+	uploadsMax = 8
+)
+
+// group is what stands at the head of one queue and is done together: one operation, or
+// several on the same table. One goroutine leads it; each of its operations waits in its own Do for a verdict,
+// and what it asks for is decided on the state that those before it left.
+//
+// What is promised to each is what it would be promised alone:
+//   - It is decided on what the store holds, changed by those before it in the batch, and the conditions
+//     of them all are checked when the batch is applied.
+//   - It is refused because of what the store holds at once, and because of one before it only after
+//     that one is durable.
+//   - Where a file of it cannot be written it alone fails: those before it land, those behind it are decided again without it.
+//   - Neither its client's leaving nor its deadline ends the work for the others.
+//   - Where the batch's outcome is unknown, all that are in it are told so.
+type group struct {
+	k *Kernel
+	// waiting are those without a verdict, in order of arrival; nil: it has got one since the round began.
+	waiting []*run
+	// reserves says that after some conflicts the operations queue for more than they did.
+	reserves bool
+	// sent says that a batch is on its way, whose operations nobody can call back.
+	sent bool
+}
+
+// lead gives every operation its verdict. It is called on the goroutine of own, which is the first of them.
+func (g *group) lead(own *run) {
+	defer g.abandon()
+	for tries := 1; ; tries++ {
+		g.dismiss()
+		if len(g.waiting) == 0 {
+			return
+		}
+		err := g.round(own)
+		if err == nil {
+			tries = 0
+			continue
+		}
+		var (
+			conflict *store.ConflictError
+			blocked  *store.BlockedError
+			pause    time.Duration
+		)
+		switch {
+		case errors.As(err, &blocked):
+			pause = max(time.Until(blocked.Until), time.Millisecond)
+		case errors.As(err, &conflict) && tries >= reserveAfter && len(conflict.Conds) > 0 && g.reserves:
+			for _, m := range g.present() {
+				g.settle(m, verdict{again: true, conflicted: conflict.Conds})
+			}
+			return
+		}
+		ctx, cancel := g.patience()
+		_ = sleep(ctx, pause+g.k.opt.Backoff(backoff(tries))) // whose time is up is dismissed
+		cancel()
+	}
+}
+
+// patience is a context that lasts as long as any of them waits.
+func (g *group) patience() (context.Context, context.CancelFunc) {
+	if len(g.present()) == 1 {
+		return g.waiting[0].ctx, func() {}
+	}
+	var last time.Time
+	for _, m := range g.waiting {
+		if d, ok := m.ctx.Deadline(); ok && d.After(last) {
+			last = d
+		}
+	}
+	return context.WithDeadline(context.WithoutCancel(g.waiting[0].ctx), last)
+}
+
+// dismiss gives up on those whose client left or whose time is spent.
+func (g *group) dismiss() {
+	for _, m := range g.waiting {
+		if m == nil {
+			continue
+		}
+		if err := m.over(); err != nil {
+			g.settle(m, verdict{err: timely(err)})
+		}
+	}
+	g.present()
+}
+
+// over says why nobody waits for the operation any more; nil: somebody does. A deadline is over
+// once it has passed, even if the context's timer is late.
+func (r *run) over() error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	if d, ok := r.ctx.Deadline(); ok && !time.Now().Before(d) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// present are those without a verdict.
+func (g *group) present() []*run {
+	g.waiting = slices.DeleteFunc(g.waiting, func(m *run) bool { return m == nil })
+	return g.waiting
+}
+
+// settle gives an operation its verdict. From here on it is its own goroutine's again.
+func (g *group) settle(m *run, v verdict) {
+	g.waiting[slices.Index(g.waiting, m)] = nil
+	m.verdict = v
+	if m.done != nil {
+		close(m.done)
+	}
+}
+
+// abandon is for a leader that panics: nobody waits for it for ever.
+func (g *group) abandon() {
+	for _, m := range g.present() {
+		v := verdict{again: true}
+		if g.sent {
+			v = verdict{err: fmt.Errorf("%w: the goroutine that applied it has failed", store.ErrOutcomeUnknown)}
+		}
+		g.settle(m, v)
+	}
+}
+
+// deferred is an operation that stages nothing, because of what those before it in the batch did.
+type deferred struct {
+	*run
+	tx      *Tx
+	refusal error
+}
+
+// round decides them in turn, as many as may land together, and applies that. It
+// returns an error where nothing was applied and it is worth trying again: ErrAgain,
+// *store.ConflictError or *store.BlockedError.
+func (g *group) round(own *run) error {
+	v := newView(g.k, len(g.waiting) > 1)
+	var later []deferred
+deciding:
+	for _, m := range g.waiting {
+		if len(v.accepted) > 0 && v.bytes >= groupBytesMax {
+			break
+		}
+		tx, refusal := g.decide(m, own, v.tx(m, v))
+		first := len(v.accepted) == 0
+		switch {
+		case tx == nil: // it panicked
+		case errors.Is(refusal, ErrAgain):
+			m.report.Conflicts++
+			if first {
+				return refusal
+			}
+			break deciding
+		case refusal == nil && len(tx.writes) > 0:
+			if tx.alone && !first {
+				break deciding
+			}
+			v.accept(m, tx)
+			if tx.alone || !m.combines() {
+				break deciding
+			}
+		case first:
+			if err := g.answer(m, tx, refusal); err != nil {
+				m.report.Conflicts++
+				return err
+			}
+		default:
+			later = append(later, deferred{m, tx, refusal})
+		}
+	}
+	if len(v.accepted) == 0 {
+		return nil
+	}
+	g.answerEarly(own, v, &later)
+	return g.land(v, later)
+}
+
+// decide runs Decide with a fresh Tx. A panic in what belongs to another goroutine is that one's.
+func (g *group) decide(m, own *run, tx *Tx) (_ *Tx, refusal error) {
+	if m != own {
+		defer func() {
+			if p := recover(); p != nil {
+				g.settle(m, verdict{panicked: fmt.Sprintf("%v\n\nin the group's leader:\n%s", p, debug.Stack())})
+				refusal = nil
+			}
+		}()
+	}
+	return tx, m.decide(tx)
+}
+
+// answer gives its verdict to one that rests on what the store holds alone, if that held together at one moment.
+func (g *group) answer(m *run, tx *Tx, refusal error) error {
+	if len(tx.reads) > 1 || refusal != nil {
+		if err := tx.settle(m.ctx); err != nil && !planted.Is(planted.AnswerUnsettled) {
+			if isConflict(err) {
+				return err
+			}
+			refusal = timely(err)
+		}
+	}
+	g.settle(m, verdict{err: timely(refusal)})
+	return nil
+}
+
+// answerEarly answers those that would have been refused without the others, too: they need not wait for the batch.
+func (g *group) answerEarly(own *run, v *view, later *[]deferred) {
+	*later = slices.DeleteFunc(*later, func(d deferred) bool {
+		if d.refusal == nil {
+			return false
+		}
+		if planted.Is(planted.RefusedBeforeDurable) {
+			g.settle(d.run, verdict{err: d.refusal})
+			return true
+		}
+		tx, refusal := g.decide(d.run, own, v.tx(d.run, base{v}))
+		if tx == nil {
+			return true
+		}
+		if refusal == nil || errors.Is(refusal, ErrAgain) {
+			return false
+		}
+		return g.answer(d.run, tx, refusal) == nil
+	})
+}
+
+// land makes the files durable and applies the batch.
+func (g *group) land(v *view, later []deferred) error {
+	if planted.Is(planted.FilesAfterBatch) {
+		err := g.apply(v)
+		errs, _ := g.upload(v)
+		err = errors.Join(append(errs, err)...)
+		return g.landed(v, later, err)
+	}
+	errs, cut := g.upload(v)
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		// What comes behind it was decided on what it would have made of the table.
+		m, err := v.accepted[i].run, errs[i]
+		if !planted.Is(planted.NeighboursOfFailedLand) {
+			g.lost(v.accepted[i:])
+			v.cut(i)
+			later = nil
+		} else {
+			v.accepted = slices.Delete(v.accepted, i, i+1)
+		}
+		if !cut || m.over() != nil {
+			g.settle(m, verdict{err: timely(err)})
+		}
+	}
+	if !slices.ContainsFunc(v.accepted, func(a accepted) bool { return a.run.over() == nil }) {
+		g.lost(v.accepted) // nobody waits for it
+		return nil
+	}
+	return g.landed(v, later, g.apply(v))
+}
+
+// landed gives out the verdicts on a batch that was sent.
+func (g *group) landed(v *view, later []deferred, err error) error {
+	g.sent = false
+	unknown := errors.Is(err, store.ErrOutcomeUnknown)
+	if unknown && planted.Is(planted.UnknownIsCleanedUp) {
+		cleanUp(v.accepted[0].run.ctx, g.k.opt.Files, v.files())
+	}
+	if err != nil && !unknown {
+		g.lost(v.accepted)
+	}
+	for _, a := range v.accepted {
+		a.run.report.Wrote, a.run.report.Batch = true, len(v.accepted)
+	}
+	if isConflict(err) {
+		for _, a := range v.accepted {
+			a.run.report.Conflicts++
+		}
+		return err
+	}
+	if err == nil {
+		v.publish()
+	}
+	if rides := v.rides(); len(rides) > 0 {
+		switch {
+		case err == nil:
+			g.k.opt.Journal.Applied(v.id, rides)
+		case unknown:
+			g.k.opt.Journal.Drop(rides) // its record, if there is one, is found in time
+		}
+	}
+	for i, a := range v.accepted {
+		if unknown && i > 0 && planted.Is(planted.UnknownToLeaderOnly) {
+			continue // decided again
+		}
+		g.settle(a.run, verdict{err: timely(err)})
+	}
+	if err != nil {
+		return nil // the others are decided on what the store holds now
+	}
+	for _, d := range later {
+		if err := d.tx.settle(d.ctx); err == nil {
+			g.settle(d.run, verdict{err: d.refusal})
+		} else if !isConflict(err) {
+			g.settle(d.run, verdict{err: timely(err)})
+		}
+	}
+	return nil
+}
+
+func isConflict(err error) bool {
+	var (
+		conflict *store.ConflictError
+		blocked  *store.BlockedError
+	)
+	return errors.As(err, &conflict) || errors.As(err, &blocked)
+}
+
+// lost tells of files that no batch will name.
+func (g *group) lost(of []accepted) {
+	for _, a := range of {
+		if len(a.rides) > 0 {
+			g.k.opt.Journal.Drop(a.rides)
+		}
+		if len(a.tx.staged) > 0 && g.k.opt.Lost != nil {
+			g.k.opt.Lost(a.tx.staged)
+		}
+	}
+}
+
+// upload makes the staged files durable, several at a time, and gives the first error of each operation. What was written
+// when another fails stays behind, named by nothing, until Lost's listener or a sweep finds it. The time of the
+// operation that has least of it ends the wait of all, which are then cut.
+func (g *group) upload(v *view) (errs []error, cut bool) {
+	errs = make([]error, len(v.accepted))
+	if len(v.accepted) == 1 {
+		errs[0] = g.write(v.accepted[0].run.ctx, &v.accepted[0])
+		return errs, false
+	}
+	var first time.Time
+	for _, a := range v.accepted {
+		if d, ok := a.run.ctx.Deadline(); ok && (first.IsZero() || d.Before(first)) {
+			first = d
+		}
+	}
+	var uploads errgroup.Group
+	uploads.SetLimit(uploadsMax)
+	for i := range v.accepted {
+		a := &v.accepted[i]
+		uploads.Go(func() error {
+			ctx, cancel := context.WithDeadline(context.WithoutCancel(a.run.ctx), first)
+			defer cancel()
+			errs[i] = g.write(ctx, a)
+			return nil
+		})
+	}
+	_ = uploads.Wait() // errs has them
+	return errs, !time.Now().Before(first)
+}
+
+// write makes the files of one decision: durable, or such that ride in the batch.
+func (g *group) write(ctx context.Context, a *accepted) error {
+	var writes errgroup.Group
+	writes.SetLimit(uploadsMax)
+	for i, f := range a.tx.staged {
+		a.run.report.Bytes += len(f.Data)
+		create := func() error { return g.k.opt.Files.Create(ctx, f.Scope, f.Location, f.Data) }
+		if g.k.opt.Journal != nil && g.k.opt.Journal.Admit(ctx, f) {
+			a.rides = append(a.rides, f)
+			create = func() error { return g.k.opt.Journal.Create(ctx, f) }
+		}
+		named := func() error {
+			if err := create(); err != nil {
+				return fmt.Errorf("%w: %s: %w", ErrUpload, f.Location, err)
+			}
+			return nil
+		}
+		if i == 0 && len(a.tx.staged) == 1 {
+			return named()
+		}
+		writes.Go(named)
+	}
+	return writes.Wait()
+}
+
+// apply sends the batch and resolves an unknown outcome. From here on no
+// client's cancellation changes anything: it would only make outcomes unknown.
+func (g *group) apply(v *view) error {
+	b := v.batch()
+	g.sent = true // a panic from here on leaves the outcome unknown
+	detached := context.WithoutCancel(v.accepted[0].run.ctx)
+	if planted.Is(planted.CancelEndsBatch) {
+		detached = v.accepted[0].run.ctx
+	}
+	ctx, cancel := context.WithTimeout(detached, g.k.opt.ApplyLimit)
+	defer cancel()
+	err := g.k.opt.Store.Apply(ctx, b)
+	if !errors.Is(err, store.ErrOutcomeUnknown) {
+		return err
+	}
+	if planted.Is(planted.UnknownIsConflict) {
+		return &store.ConflictError{}
+	}
+	ctx, cancel = context.WithTimeout(detached, g.k.opt.ApplyLimit)
+	defer cancel()
+	outcome, askErr := g.k.opt.Store.Outcome(ctx, b)
+	switch {
+	case askErr == nil && outcome == store.Applied:
+		return nil
+	case askErr == nil && outcome == store.NotApplied:
+		// The cause has passed, and nothing was done: as good as a conflict.
+		return &store.ConflictError{}
+	case askErr == nil:
+		askErr = errors.New("the store does not say")
+	}
+	return fmt.Errorf("batch %s: %w (asked again: %w)", b.ID, err, askErr)
+}

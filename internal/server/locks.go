@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/landfast/landfast/internal/contention"
+	"github.com/landfast/landfast/internal/lock"
+	locklocal "github.com/landfast/landfast/internal/lock/local"
+	"github.com/landfast/landfast/internal/store"
+)
+
+const (
+	// waitersPerKey is how many requests one key may hold up at a time.
+	waitersPerKey = 1024
+	// hotKeys is how many hot keys are looked at.
+	hotKeys = 20
+)
+
+// openQueue makes the lock table, and what watches it.
+func (s *server) openQueue() {
+	s.hot = contention.NewHot(time.Now)
+	s.queue = locklocal.New(locklocal.Options{
+		MaxWaitersPerKey: waitersPerKey,
+		Waited: func(w locklocal.Wait) {
+			s.metrics.waited(w)
+			if w.Waited > 0 {
+				s.hot.Wait(w.Key, w.Waited)
+			}
+		},
+		Held: s.metrics.held,
+	})
+}
+
+// watched is the store, and counts the keys that batches conflict on as hot.
+func (s *server) watched() store.Atomic { return watchedStore{s.store, s.hot} }
+
+type watchedStore struct {
+	store.Atomic
+	hot *contention.Hot
+}
+
+// Apply is that of [store.Atomic].
+func (w watchedStore) Apply(ctx context.Context, b store.Batch) error {
+	err := w.Atomic.Apply(ctx, b)
+	if err == nil {
+		return nil
+	}
+	if conflict, lost := errors.AsType[*store.ConflictError](err); lost {
+		for _, c := range conflict.Conds {
+			w.hot.Conflict(c.Key)
+		}
+	}
+	return err
+}
+
+// patience is told by the kernel how long a class of operations has learned to wait.
+func (s *server) patience(c lock.Class, from, to time.Duration) {
+	s.log.Debug("the timeout of queues has changed", "class", c.String(), "from", from, "to", to)
+	s.metrics.patience(c, to)
+}
+
+// locks is who waits for whom.
+func (s *server) locks() contention.Report {
+	return contention.Look(s.queue.Snapshot(), s.hot.Top(hotKeys), waitersPerKey, time.Now())
+}
