@@ -17,11 +17,9 @@
 //     success is written anew from its record, and the record stays until that is durable.
 //   - nobody knows whether its batch was applied: a look through all records, once a
 //     minute, finds the record if there is one, and rewrites its files.
-//   - it is deleted while it rides: nothing but Recover makes it again, then as an
-//     orphan that the sweep finds. (A deletion in the moment between the look for the
-//     file and its rewriting, after a failed sync, is the one exception, with the same end.)
+//   - it is deleted while it rides: Recover would make it again. So who deletes asks [Journal.Settled] first.
 //   - its volume is not mounted when Recover runs: the root lacks the warehouse's
-//     marker, the record stays, and is tried again once a minute.
+//     marker, the record stays, and is tried again.
 //
 // The journal believes that all records are its own: one process uses the store.
 package journal

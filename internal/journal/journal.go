@@ -56,13 +56,13 @@ type Journal struct {
 	made atomic.Bool   // files were made since the last Sync began
 
 	mu       sync.Mutex
-	inFlight int                // bytes of admitted and applied
-	admitted map[string]*riding // by location: from Admit until Applied or Drop
-	applied  map[string]*group  // by batch: what is to be made durable
-	places   map[place]bool     // whether files may ride there, as far as it was asked
+	inFlight int                    // bytes of admitted and applied
+	admitted map[string]*riding     // by location: from Admit until Applied or Drop
+	applied  map[string]*group      // by batch: what is to be made durable
+	places   map[place]bool         // whether files may ride there, as far as it was asked
+	stuck    map[store.Version]bool // records that Recover could not settle
 
 	// For Recover and Run alone, which come one after the other.
-	stuck  map[store.Version]bool // records that Recover could not settle
 	seen   map[store.Version]bool // records of no known group, when it was last looked
 	warned map[string]bool        // what was said since then
 }
@@ -199,10 +199,15 @@ func (j *Journal) Applied(batch string, files []File) {
 	}
 	j.applied[batch] = g
 	if j.inFlight > j.opt.MaxBytes/2 {
-		select {
-		case j.wake <- struct{}{}:
-		default:
-		}
+		j.hurry()
+	}
+}
+
+// hurry has Run settle now what was applied.
+func (j *Journal) hurry() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
 	}
 }
 

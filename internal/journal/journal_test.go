@@ -329,6 +329,32 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// Property: what is deleted once Settled has returned stays deleted, whatever crashes then.
+func TestSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, Options{})
+		f := file("a", "aaa")
+		h.commit(f)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { h.Run(ctx) })
+		began := time.Now()
+		if err := h.Settled(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		h.want(0, 0)
+		cancel()
+		running.Wait()
+		h.commit(file("b", "bbb"))
+		if err := h.Settled(t.Context()); !errors.Is(err, errRiding) { // nobody settles
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // Properties: what cannot be recovered holds up nobody else, keeps its record, says what to do, and is recovered
 // once it can be; files of a warehouse that is gone are nobody's.
 func TestRecoverLater(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,7 +15,7 @@ import (
 
 // Recover rewrites the files of all records, and removes those of which every file is durable then. It must have
 // returned before anything reads the files. What it could not settle, because a volume is not mounted or a
-// disk is full, it logs and leaves to Run, which tries again once a minute; the start goes on, for the files of others
+// disk is full, it logs and leaves to Run, which tries again; the start goes on, for the files of others
 // are whole. An error means that the store could not be read.
 func (j *Journal) Recover(ctx context.Context) error {
 	recovered, after := 0, ""
@@ -27,9 +29,11 @@ func (j *Journal) Recover(ctx context.Context) error {
 		}
 		after = page[len(page)-1].Key.Path
 		left := j.settleRecords(ctx, page, true)
+		j.mu.Lock()
 		for _, version := range left {
 			j.stuck[version] = true
 		}
+		j.mu.Unlock()
 		recovered += len(page) - len(left)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -41,9 +45,38 @@ func (j *Journal) Recover(ctx context.Context) error {
 	return nil
 }
 
-// look goes through all records for those of no group: what Recover has left, and those of batches whose outcome
+// retry settles what Recover has left.
+func (j *Journal) retry(ctx context.Context) {
+	j.mu.Lock()
+	stuck := slices.Sorted(maps.Keys(j.stuck))
+	j.mu.Unlock()
+	for some := range slices.Chunk(stuck, pageMax) {
+		var records []store.Record
+		for _, version := range some {
+			r, err := j.opt.Store.Get(ctx, key.ForUnsynced(string(version)))
+			if err != nil {
+				j.complain("the record of metadata files could not be read; this is tried again", err)
+				return
+			}
+			if r.Exists() {
+				records = append(records, r)
+			}
+		}
+		left := j.settleRecords(ctx, records, true)
+		j.mu.Lock()
+		for _, version := range some {
+			if !slices.Contains(left, version) {
+				delete(j.stuck, version)
+			}
+		}
+		j.mu.Unlock()
+	}
+}
+
+// look goes through all records for those of no group: those of batches whose outcome
 // nobody knew. A record is of these if it was there a minute ago; a younger one may become a group at any moment.
 func (j *Journal) look(ctx context.Context) {
+	j.retry(ctx)
 	clear(j.warned)
 	j.mu.Lock()
 	clear(j.places) // a marker may have come, or a volume gone
@@ -59,15 +92,13 @@ func (j *Journal) look(ctx context.Context) {
 			break
 		}
 		after = page[len(page)-1].Key.Path
-		var stuck, forgotten []store.Record
+		var forgotten []store.Record
 		for _, r := range page {
 			j.mu.Lock()
-			_, grouped := j.applied[string(r.Version)]
+			known := j.applied[string(r.Version)] != nil || j.stuck[r.Version]
 			j.mu.Unlock()
 			switch {
-			case grouped:
-			case j.stuck[r.Version]:
-				stuck = append(stuck, r)
+			case known:
 			case j.seen[r.Version]:
 				forgotten = append(forgotten, r)
 				seen[r.Version] = true
@@ -75,7 +106,6 @@ func (j *Journal) look(ctx context.Context) {
 				seen[r.Version] = true
 			}
 		}
-		j.settleRecords(ctx, stuck, true)
 		j.settleRecords(ctx, forgotten, false)
 	}
 	j.seen = seen

@@ -33,6 +33,7 @@ func (j *Journal) Run(ctx context.Context) {
 		select {
 		case <-settle.C:
 			j.settle(ctx)
+			j.retry(ctx)
 		case <-j.wake:
 			j.settle(ctx)
 		case <-look.C:
@@ -42,6 +43,55 @@ func (j *Journal) Run(ctx context.Context) {
 			j.settle(last)
 			cancel()
 			return
+		}
+	}
+}
+
+// settledLimit bounds Settled: what takes longer is asked again later.
+const settledLimit = 20 * time.Second
+
+var errRiding = errors.New("journal: files ride that a start would write anew")
+
+// Settled returns once no start writes a file anew whose batch was applied before the call: who deletes such a file
+// then has deleted it for good. It waits for Run. (A batch whose outcome nobody knew is not waited for: if there is a crash
+// within two minutes, its files come back.)
+func (j *Journal) Settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, settledLimit, errRiding)
+	defer cancel()
+	j.mu.Lock()
+	admitted := maps.Clone(j.admitted) // the batches of some may be applied
+	j.mu.Unlock()
+	if err := j.until(ctx, func() bool {
+		maps.DeleteFunc(admitted, func(location string, r *riding) bool { return j.admitted[location] != r })
+		return len(admitted) == 0
+	}); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	applied := maps.Clone(j.applied)
+	j.mu.Unlock()
+	j.hurry()
+	return j.until(ctx, func() bool {
+		maps.DeleteFunc(applied, func(batch string, g *group) bool { return j.applied[batch] != g })
+		return len(applied) == 0 && len(j.stuck) == 0
+	})
+}
+
+// until waits until a condition holds, which is asked under the mutex.
+func (j *Journal) until(ctx context.Context, met func() bool) error {
+	often := time.NewTicker(5 * time.Millisecond)
+	defer often.Stop()
+	for {
+		j.mu.Lock()
+		done := met()
+		j.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-often.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }

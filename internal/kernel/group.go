@@ -42,18 +42,34 @@ type group struct {
 	k *Kernel
 	// waiting are those without a verdict, in order of arrival; nil: it has got one since the round began.
 	waiting []*run
+	// leader is whose goroutine does the work; nil: it has its verdict.
+	leader *run
 	// reserves says that after some conflicts the operations queue for more than they did.
 	reserves bool
 	// sent says that a batch is on its way, whose operations nobody can call back.
 	sent bool
 }
 
-// lead gives every operation its verdict. It is called on the goroutine of own, which is the first of them.
+// lead gives every operation its verdict, or its own at least: with that it hands the others over to the next of
+// them, so that its client is answered. It is called on the goroutine of own, which is the first of them.
 func (g *group) lead(own *run) {
-	defer g.abandon()
+	g.leader = own
+	handed := false
+	defer func() {
+		if !handed {
+			g.abandon()
+		}
+	}()
 	for tries := 1; ; tries++ {
 		g.dismiss()
 		if len(g.waiting) == 0 {
+			return
+		}
+		if g.leader == nil {
+			handed = true
+			next := g.waiting[0]
+			next.verdict = verdict{lead: g}
+			close(next.done)
 			return
 		}
 		err := g.round(own)
@@ -129,6 +145,9 @@ func (g *group) present() []*run {
 // settle gives an operation its verdict. From here on it is its own goroutine's again.
 func (g *group) settle(m *run, v verdict) {
 	g.waiting[slices.Index(g.waiting, m)] = nil
+	if m == g.leader {
+		g.leader = nil
+	}
 	m.verdict = v
 	if m.done != nil {
 		close(m.done)
@@ -186,6 +205,9 @@ deciding:
 			if err := g.answer(m, tx, refusal); err != nil {
 				m.report.Conflicts++
 				return err
+			}
+			if g.leader == nil {
+				return nil
 			}
 		default:
 			later = append(later, deferred{m, tx, refusal})
@@ -360,14 +382,14 @@ func (g *group) upload(v *view) (errs []error, cut bool) {
 			first = d
 		}
 	}
+	limited, cancel := context.WithDeadline(context.Background(), first)
+	defer cancel()
 	var uploads errgroup.Group
 	uploads.SetLimit(uploadsMax)
 	for i := range v.accepted {
 		a := &v.accepted[i]
 		uploads.Go(func() error {
-			ctx, cancel := context.WithDeadline(context.WithoutCancel(a.run.ctx), first)
-			defer cancel()
-			errs[i] = g.write(ctx, a)
+			errs[i] = g.write(onBehalf{limited, a.run.ctx}, a) //nolint:contextcheck // its values are those of the request
 			return nil
 		})
 	}
@@ -375,29 +397,49 @@ func (g *group) upload(v *view) (errs []error, cut bool) {
 	return errs, !time.Now().Before(first)
 }
 
+// onBehalf is a context with the values of another.
+type onBehalf struct {
+	context.Context
+	values context.Context
+}
+
+func (c onBehalf) Value(k any) any { return c.values.Value(k) }
+
 // write makes the files of one decision: durable, or such that ride in the batch.
 func (g *group) write(ctx context.Context, a *accepted) error {
+	if len(a.tx.staged) == 1 {
+		return g.create(ctx, a.tx.staged[0], g.rides(ctx, a, a.tx.staged[0]))
+	}
 	var writes errgroup.Group
 	writes.SetLimit(uploadsMax)
-	for i, f := range a.tx.staged {
-		a.run.report.Bytes += len(f.Data)
-		create := func() error { return g.k.opt.Files.Create(ctx, f.Scope, f.Location, f.Data) }
-		if g.k.opt.Journal != nil && g.k.opt.Journal.Admit(ctx, f) {
-			a.rides = append(a.rides, f)
-			create = func() error { return g.k.opt.Journal.Create(ctx, f) }
-		}
-		named := func() error {
-			if err := create(); err != nil {
-				return fmt.Errorf("%w: %s: %w", ErrUpload, f.Location, err)
-			}
-			return nil
-		}
-		if i == 0 && len(a.tx.staged) == 1 {
-			return named()
-		}
-		writes.Go(named)
+	for _, f := range a.tx.staged {
+		rides := g.rides(ctx, a, f)
+		writes.Go(func() error { return g.create(ctx, f, rides) })
 	}
 	return writes.Wait()
+}
+
+// rides tells whether a file's bytes are to ride in the batch, and notes it.
+func (g *group) rides(ctx context.Context, a *accepted, f File) bool {
+	a.run.report.Bytes += len(f.Data)
+	if g.k.opt.Journal == nil || !g.k.opt.Journal.Admit(ctx, f) {
+		return false
+	}
+	a.rides = append(a.rides, f)
+	return true
+}
+
+func (g *group) create(ctx context.Context, f File, rides bool) error {
+	var err error
+	if rides {
+		err = g.k.opt.Journal.Create(ctx, f)
+	} else {
+		err = g.k.opt.Files.Create(ctx, f.Scope, f.Location, f.Data)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrUpload, f.Location, err)
+	}
+	return nil
 }
 
 // apply sends the batch and resolves an unknown outcome. From here on no

@@ -132,9 +132,9 @@ func (k *Kernel) Do(ctx context.Context, op Operation) error {
 	r.report.Op = r.plan.Op
 	var err error
 	if r.plan.Locks.Len() == 0 {
-		err = r.alone()
+		err = r.alone() //nolint:contextcheck // r has the context, for whoever leads its group
 	} else {
-		err = r.do()
+		err = r.do() //nolint:contextcheck // the same
 	}
 	if k.opt.Observe != nil {
 		r.report.Err = err
@@ -167,6 +167,8 @@ type verdict struct {
 	again      bool
 	conflicted []store.Cond
 	panicked   any // what Decide panicked with in the hands of another
+	// lead is a group that it is to lead from here on.
+	lead *group
 }
 
 // do is the life of an operation that queues: its turns at the head of the queue,
@@ -205,6 +207,10 @@ func (r *run) turn(set lock.Set) (verdict, error) {
 	defer hold.Release()
 	if led {
 		<-r.done
+		if g := r.verdict.lead; g != nil {
+			r.verdict, r.done = verdict{}, nil
+			g.lead(r)
+		}
 		return r.verdict, nil
 	}
 	if r.k.opt.Locker != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/manifest"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
@@ -85,6 +86,11 @@ func (p *purge) table(ctx context.Context) error {
 	m, err := p.r.readTable(ctx, p.scope, p.list.Metadata)
 	if err != nil {
 		return err
+	}
+	if planted.Is(planted.PurgedByPrefix) {
+		return p.r.opt.Files.List(ctx, p.scope, m.Location(), func(e blob.Entry) error {
+			return p.deleteAll(ctx, anywhere, slices.Values([]string{e.Location}))
+		})
 	}
 	generations, err := p.r.history(ctx, p.scope, p.list.Metadata, m)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/planted"
 )
 
 const (
@@ -57,6 +58,8 @@ type Options struct {
 	// Grace is how long a file stays that a reader or a decision on its way may still name: longer
 	// than any request may take.
 	Grace time.Duration
+	// Settled returns once no crash can bring back a file that is there now and is deleted. May be nil.
+	Settled func(ctx context.Context) error
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -208,7 +211,17 @@ func (r *Reclaimer) work(ctx context.Context, l listID) (catalog.Dying, error) {
 	if len(find.Result.Lists) == 0 || !r.due(find.Result.Lists[0]) {
 		return catalog.Dying{}, nil
 	}
+	if r.opt.Settled != nil {
+		if err := r.opt.Settled(ctx); err != nil {
+			return catalog.Dying{}, err
+		}
+	}
 	list := find.Result.Lists[0]
+	if planted.Is(planted.DyingEndedFirst) {
+		if err := r.end(ctx, l.warehouse, []string{list.ID}); err != nil {
+			return catalog.Dying{}, err
+		}
+	}
 	return list, r.reclaim(ctx, l.warehouse, find.Result.Scope, list)
 }
 

@@ -10,9 +10,9 @@ import (
 const (
 	// heapFloor is up to which size of its heap, in bytes, the garbage collector is not in a hurry. A server with few
 	// tables has a few megabytes of live heap: doubling only that, as Go does, it would be collecting many times a second.
-	heapFloor = 40 << 20
-	// gcPercentMax bounds how much garbage there may be to each live byte, in percent.
-	gcPercentMax = 1600
+	heapFloor = 24 << 20
+	// gcPercentMax is for a heap of next to nothing, of which Go collects no earlier than at 4 MiB times that.
+	gcPercentMax = 500
 	gcInterval   = time.Second
 )
 

@@ -148,7 +148,7 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 		Store: s.watched(), Files: s.files, Queue: s.queue, Journal: s.journal, NewBatchID: newBatchID, Patience: s.patience,
 		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
 	})
-	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace()})
+	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace(), Settled: s.journal.Settled})
 	if err := s.bootstrap(ctx); err != nil {
 		return nil, err
 	}

@@ -24,9 +24,22 @@ func (c setProperties) apply(b *builder) error {
 	return nil
 }
 
+// searchedMax is up to how many comparisons properties are searched one by one: fewer cost less than a map.
+const searchedMax = 256
+
 // set reports whether it set any. at is the positions of the properties by name;
 // nil until it is needed.
 func (c setProperties) set(properties *list[string], at *map[string]int) bool {
+	if *at == nil && len(c.members)*(properties.len()+len(c.members)) <= searchedMax {
+		for _, m := range c.members {
+			if i := properties.index(func(name *string) bool { return *name == m.Name }); i >= 0 {
+				properties.replace(i, m.Name, m.Value)
+			} else {
+				properties.add(m.Name, m.Value)
+			}
+		}
+		return len(c.members) > 0
+	}
 	if *at == nil && len(c.members) > 0 {
 		*at = make(map[string]int, properties.len())
 		for i := range properties.entries {

@@ -60,11 +60,11 @@ var members = []member{
 	array("metadata-log", always, func(s *state) *list[int64] { return &s.metadataLog }),
 }
 
-// membersByName is members by their names: what is not in it is unknown.
-var membersByName = func() map[string]*member {
-	byName := make(map[string]*member, len(members))
+// membersByName has the indices of members by their names: what is not in it is unknown.
+var membersByName = func() map[string]int {
+	byName := make(map[string]int, len(members))
 	for i := range members {
-		byName[members[i].name] = &members[i]
+		byName[members[i].name] = i
 	}
 	return byName
 }()
@@ -138,9 +138,9 @@ func (b *builder) render() *Metadata {
 	r := renderer{state: &b.state}
 	var old []rawjson.Member
 	size := 4096
-	if b.base != nil {
+	if b.base != nil { // most of it stays
 		old = b.base.members
-		size += len(b.base.doc)
+		size = len(b.base.doc) + len(b.base.doc)/16 + 512
 	}
 	for _, list := range [][][]byte{b.snapshots.fresh, b.schemas.fresh, b.properties.fresh, b.statistics.fresh} {
 		for _, value := range list {
@@ -148,26 +148,29 @@ func (b *builder) render() *Metadata {
 		}
 	}
 	r.doc = append(make([]byte, 0, size), '{')
-	r.members = make([]rawjson.Member, 0, len(old)+len(members))
+	r.members = make([]rawjson.Member, 0, max(len(old), len(members)-4)+4)
+	r.ends = make([]int, 0, cap(r.members))
 
 	if b.formatVersion == 1 {
 		r.quote(b)
 	}
-	present := make(map[string]bool, len(members))
+	present := make([]bool, len(members))
 	for _, m := range old {
-		known := membersByName[m.Name]
-		if known == nil {
-			r.put(m.Name, func(dst []byte) []byte { return append(dst, m.Value...) })
+		i, ok := membersByName[m.Name]
+		if !ok {
+			start := r.begin(m.Name)
+			r.doc = append(r.doc, m.Value...)
+			r.end(m.Name, start)
 			continue
 		}
-		present[m.Name] = true
-		if known.written(r.state) {
-			r.known(known)
+		present[i] = true
+		if members[i].written(r.state) {
+			r.known(&members[i])
 		}
 	}
 	for i := range members {
-		if known := &members[i]; !present[known.name] && known.written(r.state) {
-			r.known(known)
+		if !present[i] && members[i].written(r.state) {
+			r.known(&members[i])
 		}
 	}
 	return r.finish()
@@ -205,34 +208,40 @@ func (r *renderer) quote(b *builder) {
 	}
 }
 
-func (r *renderer) put(name string, value func(dst []byte) []byte) {
+// begin writes the name of a member whose value follows, and gives where that starts.
+func (r *renderer) begin(name string) (start int) {
 	r.doc = rawjson.AppendName(r.doc, name)
-	start := len(r.doc)
-	r.doc = value(r.doc)
+	return len(r.doc)
+}
+
+func (r *renderer) end(name string, start int) {
 	r.members = append(r.members, rawjson.Member{Name: name, Offset: start})
 	r.ends = append(r.ends, len(r.doc))
 }
 
 func (r *renderer) known(m *member) {
-	r.put(m.name, func(dst []byte) []byte {
-		if m.append == nil {
-			return append(dst, r.quotes[m.name]...)
-		}
-		return m.append(dst, r.state)
-	})
+	start := r.begin(m.name)
+	if m.append == nil {
+		r.doc = append(r.doc, r.quotes[m.name]...)
+	} else {
+		r.doc = m.append(r.doc, r.state)
+	}
+	r.end(m.name, start)
 }
 
 func (r *renderer) finish() *Metadata {
 	doc := append(r.doc, '}')
-	written := make(map[string][]byte, len(r.members))
+	written := make([][]byte, len(members))
 	for i := range r.members {
 		m, end := &r.members[i], r.ends[i]
 		m.Value = doc[m.Offset:end:end]
-		written[m.Name] = m.Value
+		if at, ok := membersByName[m.Name]; ok {
+			written[at] = m.Value
+		}
 	}
 	for i := range members {
 		if m := &members[i]; m.bind != nil {
-			m.bind(r.state, written[m.name])
+			m.bind(r.state, written[i])
 		}
 	}
 	return &Metadata{doc: doc, members: r.members, state: *r.state}

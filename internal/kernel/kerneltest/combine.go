@@ -31,6 +31,7 @@ var combineCases = []suiteCase{
 	{"a refusal because of a neighbour whose batch failed is decided again", testNeighbourFails},
 	{"a refusal because of a neighbour who leaves after a conflict is decided again", testNeighbourLeaves},
 	{"a refusal that the store gives anyway does not wait", testRefusedEarly},
+	{"a leader that is refused is answered before the others are durable", testLeaderRefused},
 	{"a key that is used twice in one batch counts once", testKeyInBatch},
 	{"a leader that leaves during the uploads ends nobody's work", testLeaderLeaves},
 	{"a follower that leaves before its turn ends nobody's work", testFollowerLeavesBefore},
@@ -422,6 +423,21 @@ func testRefusedEarly(h *harness) {
 	c.begin()
 	c.end(nil, errStale)
 	c.expect("s a", []int{1})
+}
+
+// So is who would lead them: another does.
+func testLeaderRefused(h *harness) {
+	h.write("s")
+	var c *crowd
+	c = h.crowd(func(ctx context.Context, _ int, b store.Batch) error {
+		h.until("the refusal", c.all[0].ended)
+		return h.store.Atomic.Apply(ctx, b)
+	})
+	c.come(&note{Log: theLog, Word: "x", After: "of something else"})
+	c.words("a", "b")
+	c.begin()
+	c.end(errStale)
+	c.expect("s a b", []int{2})
 }
 
 // A request that is made again while it waits is carried out once, and answered twice.

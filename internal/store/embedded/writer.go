@@ -26,6 +26,9 @@ type writer struct {
 	// What is known of the file as long as conn lives and nobody else writes in it.
 	dataVersion int    // SQLite's; it changes when others have written
 	forgotten   string // the greatest batch id that was forgotten
+	// unsynced are the paths of all records of key.Unsynced. They are few, and every batch that brings small files
+	// asks whether its own, which is new, is there: that it is not need not be looked up.
+	unsynced map[string]bool
 
 	// The seams at which tests inject faults: dial makes a connection to path,
 	// commit ends the transaction that is open on one.
@@ -52,8 +55,29 @@ func (w *writer) adopt(c *conn) (err error) {
 	if _, err = c.first("PRAGMA data_version", nil, &w.dataVersion); err != nil {
 		return err
 	}
-	w.forgotten, err = readForgotten(c)
+	if w.forgotten, err = readForgotten(c); err != nil {
+		return err
+	}
+	w.unsynced, err = readPaths(c, key.Unsynced)
 	return err
+}
+
+// readPaths gives the paths of all records of a level.
+func readPaths(c *conn, level key.Level) (map[string]bool, error) {
+	rows, err := c.query("SELECT path FROM records WHERE level = ?", int64(level))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	paths := map[string]bool{}
+	for rows.Next() {
+		var path string
+		if err := rows.Scan(&path); err != nil {
+			return nil, err
+		}
+		paths[path] = true
+	}
+	return paths, rows.Err()
 }
 
 // progress is how far a transaction came before it failed.
@@ -131,6 +155,7 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 	t := transaction{
 		conn:      w.conn,
 		cache:     w.cache,
+		unsynced:  w.unsynced,
 		forgotten: w.forgotten,
 		now:       w.options.Now(),
 		changes:   make(map[key.Key]content, 2*len(group)),
@@ -158,6 +183,15 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 		return nil, uncertain, err
 	}
 	w.cache.publish(t.changes)
+	for k, now := range t.changes {
+		switch {
+		case k.Level != key.Unsynced:
+		case now.version == store.Absent:
+			delete(w.unsynced, k.Path)
+		default:
+			w.unsynced[k.Path] = true
+		}
+	}
 	w.checkpointer.count(group)
 	w.forgotten = max(w.forgotten, forgotten)
 	w.options.Observe(len(group), time.Since(start))
@@ -223,6 +257,7 @@ func (w *writer) verdict(r *request, err error, doubt bool) reply {
 type transaction struct {
 	conn      *conn
 	cache     *cache
+	unsynced  map[string]bool
 	forgotten string
 	now       time.Time
 	changes   map[key.Key]content // what the requests so far have written
@@ -321,6 +356,9 @@ func (t *transaction) holds(cond store.Cond, own []store.Write) (bool, error) {
 func (t *transaction) current(k key.Key) (content, error) {
 	if now, ok := t.changes[k]; ok {
 		return now, nil
+	}
+	if k.Level == key.Unsynced && !t.unsynced[k.Path] {
+		return content{}, nil
 	}
 	if now, ok, _ := t.cache.look(k); ok {
 		return now, nil
