@@ -28,6 +28,12 @@ const (
 	TimeRunsBack      Bug = "tablemeta: last-updated-ms follows the clock"
 )
 
+// Mistakes of package reclaim: rule 8.
+const (
+	PurgedByPrefix  Bug = "reclaim: a purge deletes whatever lies below the table's location"
+	DyingEndedFirst Bug = "reclaim: a list of dying files is ended before the files are deleted"
+)
+
 // Mistakes of the stores.
 const (
 	ConditionSkipped   Bug = "mem: the version of a record is not compared"

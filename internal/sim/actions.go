@@ -66,6 +66,7 @@ var usual = map[string]int{
 	"create view": 3, "replace view": 3, "load view": 3, "rename view": 2, "drop view": 2, "move": 2, "trim log": 1, "dig up": 1,
 }
 
+// mixes end with that of the crowd, which is drawn more often than the others.
 var mixes = []mixture{
 	{"everything", nil},
 	{"commits", map[string]int{"blind commit": 4, "append": 5, "load": 3, "transaction": 2}},
@@ -74,6 +75,9 @@ var mixes = []mixture{
 	{"namespaces", map[string]int{"create namespace": 6, "drop namespace": 6, "create": 3, "drop": 4, "create warehouse": 4, "drop warehouse": 4, "rename": 2}},
 	{"files", map[string]int{"purge": 5, "register": 6, "unregister": 4, "staged create": 3, "create": 2, "move": 3, "trim log": 4, "dig up": 6}},
 	{"views", map[string]int{"create view": 5, "replace view": 5, "load view": 4, "rename view": 4, "drop view": 3}},
+	{crowded, map[string]int{
+		"blind commit": 15, "append": 10, "load": 2, "transaction": 2, "create": 2, "drop": 0, "unregister": 0, "create warehouse": 0, "drop warehouse": 0, "drop namespace": 0,
+	}},
 }
 
 func (m mixture) weights() []int {
@@ -113,8 +117,14 @@ func (c *client) namespace(s *stream) history.Name {
 	return history.Name{Warehouse: c.warehouse(s), Namespace: pick(s, "a", "a", "b", "b", "a.c", "d", "d", "d", "d.e")}
 }
 
+// crowded is the mixture in which many clients of one node change one table.
+const crowded = "a crowd"
+
 // table is a name that a table may have, or not.
 func (c *client) table(s *stream) history.Name {
+	if c.crowded(s) {
+		return history.Name{Warehouse: mainWarehouse, Namespace: "a", Name: "x"}
+	}
 	s = c.focus(s)
 	name := c.namespace(s)
 	name.Name = pick(s, "x", "x", "y", "y", "z", "v")
@@ -134,6 +144,10 @@ func (c *client) focus(s *stream) *stream {
 	return &common
 }
 
+func (c *client) crowded(s *stream) bool {
+	return c.w.profile.crowd > 0 && s.chance(c.w.profile.crowd)
+}
+
 // view is a name that a view may have, or not.
 func (c *client) view(s *stream) history.Name {
 	return history.Name{Warehouse: c.warehouse(s), Namespace: pick(s, "a", "a", "b", "d"), Name: pick(s, "v", "v", "v", "z")}
@@ -141,7 +155,7 @@ func (c *client) view(s *stream) history.Name {
 
 // known is mostly a table that the client has seen.
 func (c *client) known(s *stream) history.Name {
-	if len(c.seen) == 0 || s.chance(1000) || s.chance(c.w.profile.focus) {
+	if len(c.seen) == 0 || s.chance(1000) || s.chance(c.w.profile.focus) || c.w.profile.crowd > 0 {
 		return c.table(s)
 	}
 	names := slices.SortedFunc(maps.Keys(c.seen), func(a, b history.Name) int { return strings.Compare(a.String(), b.String()) })

@@ -27,10 +27,8 @@ type caller struct {
 	name  uint64 // of its streams
 	label string // in the transcript
 
-	mu      sync.Mutex
-	calls   []callCount
-	ids     uint64
-	batches uint64
+	mu    sync.Mutex
+	calls []callCount
 }
 
 type callCount struct{ what, times uint64 }
@@ -49,31 +47,6 @@ func (c *caller) stream(verb, what string) stream {
 	}
 	c.calls = append(c.calls, callCount{h, 1})
 	return streamOf(c.name, h, 1)
-}
-
-// newID gives UUIDv4s.
-func (c *caller) newID() string {
-	c.mu.Lock()
-	c.ids++
-	s := streamOf(c.name, textHash("id"), c.ids)
-	c.mu.Unlock()
-	return formatID(s.next(), s.next(), 4)
-}
-
-// newBatchID gives UUIDv7s of the node's clock.
-func (c *caller) newBatchID() string {
-	c.mu.Lock()
-	c.batches++
-	s := streamOf(c.name, textHash("batch"), c.batches)
-	c.mu.Unlock()
-	high := uint64(c.node.clock().UnixMilli())<<16 | s.next()&0xffff
-	return formatID(high, s.next(), 7)
-}
-
-// backoff implements kernel.Options.Backoff.
-func (c *caller) backoff(limit time.Duration) time.Duration {
-	s := c.stream("backoff", "")
-	return s.between(0, limit)
 }
 
 func formatID(high, low uint64, version byte) string {

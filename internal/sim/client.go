@@ -49,7 +49,7 @@ func (c *client) live() {
 		}
 		c.take(func() {
 			s := c.stream("step")
-			c.w.sleep(c.id, s.between(0, 300*time.Millisecond), 0)
+			c.w.sleep(c.id, s.between(0, c.w.profile.pause), 0)
 			actions[s.weighted(c.w.profile.weights)].do(c, &s)
 		})
 	}
@@ -196,7 +196,9 @@ func (c *client) send(r request, op kernel.Operation, s *stream, name uint64) (i
 		h.Return = int64(w.now())
 	}
 	if outcome == history.Done {
-		h.Seen, h.Listed = answer(op)
+		shown, listed := answer(op)
+		h.Listed = listed
+		h.Show(shown)
 	}
 	shown := *h
 	w.mu.Unlock()
@@ -394,6 +396,8 @@ func describe(o history.Operation) string {
 // answerText is an answer in the transcript.
 func answerText(o history.Operation) string {
 	switch {
+	case o.Outcome == history.Done && o.Latest != (history.State{}):
+		return fmt.Sprintf("done, and since: token %s, main %d, %s", o.Latest.Token, o.Latest.Snapshot, o.Latest.Location)
 	case o.Outcome == history.Done && o.Seen != (history.State{}):
 		return fmt.Sprintf("done: token %s, main %d, %s", o.Seen.Token, o.Seen.Snapshot, o.Seen.Location)
 	case o.Outcome == history.Done && o.Listed != nil:

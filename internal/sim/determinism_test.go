@@ -12,9 +12,10 @@ const reruns = 200
 
 // A seed has one trace: whatever the scheduler does, with one processor or with eight.
 func TestOneTrace(t *testing.T) {
+	// In the last one, operations land together.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, v := range []Variant{Transactional, Bucket} {
-		for _, seed := range []uint64{1000, 1003, 1007} {
+		for _, seed := range []uint64{1012, 1059, 1004} {
 			cfg := seedOf(seed, v)
 			cfg.Transcript, cfg.Without, cfg.short = true, Mask{ending: true}, true
 			want := run(t, cfg)

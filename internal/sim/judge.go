@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"cmp"
 	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/landfast/landfast/internal/sim/check"
-	"github.com/landfast/landfast/internal/sim/history"
 )
 
 // judgeTimeout bounds the search for an order of a history.
@@ -29,15 +27,12 @@ func (r *Result) Judge() {
 		r.Undecided = true
 	}
 	note("lists", check.Lists(r.History))
-	note("transactions", check.TransactionsAtomic(slices.DeleteFunc(slices.Clone(r.History), func(o history.Operation) bool {
-		return o.Kind == history.Unregister && o.Replays >= 0 // it shows what the first one saw
-	})))
+	note("transactions", check.TransactionsAtomic(r.History))
 	there := func(location string) bool {
 		f, ok := r.Files[location]
 		return ok && !f.Deleted
 	}
 	pointers, dying := check.Pointers(r.Records)
-	slices.SortStableFunc(pointers, func(a, b check.Pointer) int { return cmp.Compare(rank(a), rank(b)) })
 	note("chains", check.Chains(r.History, check.Files{Pointers: pointers, Dying: dying, Read: func(location string) ([]byte, error) {
 		if !there(location) {
 			return nil, fs.ErrNotExist
@@ -46,12 +41,4 @@ func (r *Result) Judge() {
 	}}))
 	note("at rest", check.AtRest(check.Rest{Records: r.Records, Exists: there, Reclaimed: true, Leftovers: r.Leftovers}))
 	slices.Sort(r.Problems)
-}
-
-// rank is 1 for a table that may share files with one of rank 0.
-func rank(p check.Pointer) int {
-	if p.Registered {
-		return 1
-	}
-	return 0
 }

@@ -38,8 +38,7 @@ type node struct {
 	cutUntil    time.Duration // it cannot reach the stores
 	skew        time.Duration // of its clock
 	end         context.CancelFunc
-	queue       lock.Locker
-	store       store.Atomic
+	kernel      *kernel.Kernel
 	reclaimer   *reclaim.Reclaimer
 	ctx         context.Context
 
@@ -64,15 +63,14 @@ func (n *node) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n.up, n.ctx, n.end, n.frozenUntil, n.cutUntil = true, ctx, end, 0, 0
-	n.queue = yes{}
+	var queue lock.Locker = yes{}
 	if w.profile.queue {
-		n.queue = w.cfg.Queue()
+		queue = arrivals{n.w, w.cfg.Queue()}
 	}
-	if w.records != nil {
-		n.store = w.records
-	} else {
+	var records store.Atomic = w.records
+	if w.objects != nil {
 		over := txn.New(txn.Options{Objects: w.objects, Layout: txn.Packed{}, Lease: w.profile.lease})
-		n.store = over
+		records = over
 		c := n.caller("recover", n.recoverActor())
 		n.running.Go(func() { n.recover(ctx, over, c) })
 	}
@@ -81,6 +79,16 @@ func (n *node) start() {
 		Runner: &runner{caller: c, times: map[uint64]uint64{}}, Files: w.files, Log: slog.New(slog.DiscardHandler), Grace: grace, Now: n.clock,
 	})
 	reclaimer := n.reclaimer
+	names := &namer{node: n, stream: streamOf(w.cfg.Seed, textHash("names"), uint64(n.id), uint64(n.life))}
+	n.kernel = kernel.New(kernel.Options{
+		Store: records, Files: w.files, Queue: queue, Now: n.clock, NewID: names.newID, NewBatchID: names.newBatchID, Backoff: names.backoff,
+		Limit: callLimit, ApplyLimit: applyLimit, Observe: w.observe,
+		Lost: func(lost []kernel.File) {
+			for _, f := range lost {
+				reclaimer.Lost(f.Warehouse, []string{f.Location})
+			}
+		},
+	})
 	n.running.Go(func() {
 		w.sleep(c.actor, time.Second, 0)
 		reclaimer.Run(withCaller(ctx, c))
@@ -219,20 +227,11 @@ func (n *node) do(ctx context.Context, c *caller, op kernel.Operation) error {
 		w.mu.Unlock()
 		return errDead
 	}
-	life, queue, records, reclaimer := n.ctx, n.queue, n.store, n.reclaimer
+	life, run, reclaimer := n.ctx, n.kernel, n.reclaimer
 	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(withCaller(ctx, c))
 	defer cancel()
 	defer context.AfterFunc(life, cancel)() //nolint:contextcheck // the process ends the call, as the client may
-	run := kernel.New(kernel.Options{
-		Store: records, Files: w.files, Queue: queue, Now: n.clock, NewID: c.newID, NewBatchID: c.newBatchID, Backoff: c.backoff,
-		Limit: callLimit, ApplyLimit: applyLimit,
-		Lost: func(lost []kernel.File) {
-			for _, f := range lost {
-				reclaimer.Lost(f.Warehouse, []string{f.Location})
-			}
-		},
-	})
 	err := run.Do(ctx, op)
 	if err == nil {
 		if dying, warehouse := dyingOf(op); dying != "" {

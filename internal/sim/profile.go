@@ -5,7 +5,8 @@ import "time"
 // profile is what a seed is like.
 type profile struct {
 	nodes, clients, steps int
-	queue                 bool // false: the lock that always says yes
+	pause                 time.Duration // between steps, at most
+	queue                 bool          // false: the lock that always says yes
 	mix                   string
 	weights               []int // of actions
 	rates                 rates
@@ -14,6 +15,7 @@ type profile struct {
 	sweep                 bool          // in the end
 	main                  int           // of choices of a warehouse: the one that stays
 	focus                 int           // of choices of a name: the same as everybody's
+	crowd                 int           // of choices of a name: the one table at which everybody waits on one node
 	rest                  int           // the step before which all clients rest; 0: none
 	lease                 time.Duration // of batches in the bucket
 }
@@ -64,7 +66,7 @@ var weather = []struct {
 func drawProfile(seed uint64) profile {
 	s := streamOf(seed, textHash("profile"))
 	p := profile{
-		nodes: pick(&s, 1, 2, 2, 3), clients: pick(&s, 4, 4, 4, 5), steps: 25,
+		nodes: pick(&s, 1, 2, 2, 3), clients: pick(&s, 4, 4, 4, 5), steps: 25, pause: 300 * time.Millisecond,
 		queue: s.chance(7000), keyed: pick(&s, 0, 2000, 6000), sweep: s.chance(1000),
 	}
 	p.lease = pick(&s, 500*time.Millisecond, 2*time.Second, 10*time.Second)
@@ -73,7 +75,14 @@ func drawProfile(seed uint64) profile {
 		p.rest = 8 + s.n(12)
 	}
 	named := mixes[s.n(len(mixes))]
+	if s.chance(1000) {
+		named = mixes[len(mixes)-1]
+	}
 	p.mix, p.weights, p.main = named.name, named.weights(), pick(&s, 5000, 8000, 9500)
+	if p.mix == crowded {
+		p.nodes, p.clients, p.steps, p.queue, p.crowd = pick(&s, 1, 1, 2), pick(&s, 8, 10), 12, s.chance(9500), pick(&s, 8500, 9500)
+		p.pause = 50 * time.Millisecond
+	}
 	if s.chance(2500) {
 		return p // nothing but concurrency
 	}
@@ -82,6 +91,9 @@ func drawProfile(seed uint64) profile {
 		p.rates.crashBefore += 15
 		p.rates.crashAfter += 15
 		p.rates.freezes++
+	}
+	if p.crowd > 0 && s.chance(4000) {
+		p.rates.cuts += 12 // in which many are told that the outcome is unknown
 	}
 	p.clocks = pick(&s, 0, 0, 5*time.Minute, 5*time.Hour)
 	return p

@@ -39,6 +39,9 @@ type Result struct {
 	Mix       string        // what its clients did most
 	Took      time.Duration // in the world's time
 
+	// Batches says how many operations landed in batches of this size.
+	Batches map[int]int
+
 	injected []uint64 // the names of the faults that happened
 	steps    []step   // that were taken
 }
@@ -57,6 +60,9 @@ func Run(cfg Config) Result {
 	var living sync.WaitGroup
 	for i := range clients {
 		clients[i] = &client{w: w, id: i, home: i % len(w.nodes), seen: maps.Clone(made)}
+		if w.profile.crowd > 0 {
+			clients[i].home = 0
+		}
 		living.Go(clients[i].live)
 	}
 	living.Wait()
@@ -72,7 +78,7 @@ func Run(cfg Config) Result {
 	return Result{
 		Config: cfg, Problems: w.problems, History: w.history, Faults: w.faults, Trace: w.trace, Ties: w.ties,
 		Transcript: w.transcript, Mix: w.profile.mix, Records: records, Files: w.files.all(), Leftovers: w.leftovers,
-		Took: w.now(), injected: w.injected, steps: w.steps,
+		Took: w.now(), Batches: w.batches, injected: w.injected, steps: w.steps,
 	}
 }
 

@@ -41,7 +41,7 @@ func seedOf(seed uint64, v Variant) Config {
 		Seed: seed, Variant: v,
 		Records: func() store.Atomic { return mem.New() },
 		Objects: func() store.Objects { return mem.NewObjects() },
-		Queue:   func() lock.Locker { return local.New(local.Options{}) },
+		Queue:   func() lock.Gatherer { return local.New(local.Options{}) },
 	}
 }
 
@@ -70,6 +70,9 @@ func TestSim(t *testing.T) {
 			fmt.Fprintf(&summaries, "%v\n", s)
 			if s.Seeds >= 50 && s.Met*2 < s.Seeds {
 				t.Errorf("only %d of %d seeds met a fault", s.Met, s.Seeds)
+			}
+			if s.Undecided*100 > s.Seeds {
+				t.Errorf("%d of %d seeds are undecided", s.Undecided, s.Seeds)
 			}
 		})
 	}

@@ -28,6 +28,7 @@ type Summary struct {
 	faults     map[string]int
 	runs       map[string]int // that met the fault
 	mixes      map[string]int // of runs
+	batches    map[int]int    // operations, by the size of their batch
 	world      time.Duration
 }
 
@@ -36,6 +37,7 @@ func (s *Summary) Add(r Result) {
 	if s.outcomes == nil {
 		s.outcomes, s.kinds, s.done = map[string]int{}, map[string]int{}, map[string]int{}
 		s.faults, s.runs, s.mixes = map[string]int{}, map[string]int{}, map[string]int{}
+		s.batches = map[int]int{}
 	}
 	s.Seeds++
 	s.Ties += r.Ties
@@ -65,6 +67,9 @@ func (s *Summary) Add(r Result) {
 			s.replays++
 		}
 	}
+	for size, n := range r.Batches {
+		s.batches[size] += n
+	}
 	for kind, n := range r.Faults {
 		s.faults[kind] += n
 		s.runs[kind]++
@@ -79,6 +84,13 @@ func (s *Summary) String() string {
 		"Instants at which two woke: %d. Time in the worlds: %d days.\n\n",
 		len(s.Failed), s.Undecided, s.Met, percent(s.Met, s.Seeds), s.operations, float64(s.operations)/float64(max(s.Seeds, 1)), s.replays,
 		s.Ties, s.world/(24*time.Hour))
+	several, most, among := 0, 0, 0
+	for size, n := range s.batches {
+		if size > 1 {
+			several, most, among = several+n/size, max(most, size), among+n
+		}
+	}
+	fmt.Fprintf(&b, "Batches of several operations: %d, with %d operations among them; the largest had %d.\n\n", several, among, most)
 	b.WriteString("| Fault | times | in seeds |\n|---|---:|---:|\n")
 	for _, kind := range byCount(s.faults) {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", kind, s.faults[kind], s.runs[kind])

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/sim/history"
 	"github.com/landfast/landfast/internal/store"
@@ -34,7 +35,7 @@ type Config struct {
 	// the other. Queue makes the lock table of a process.
 	Records func() store.Atomic
 	Objects func() store.Objects
-	Queue   func() lock.Locker
+	Queue   func() lock.Gatherer
 
 	short bool // a run of few steps, with many faults
 }
@@ -75,15 +76,19 @@ type world struct {
 	history    []history.Operation
 	problems   []string
 	leftovers  []string
+	batches    map[int]int // how many operations landed in batches of this size
 }
 
 func newWorld(cfg Config) *world {
-	w := &world{cfg: cfg, profile: drawProfile(cfg.Seed), began: time.Now(), faults: map[string]int{}, due: map[time.Duration][]stream{}}
+	w := &world{cfg: cfg, profile: drawProfile(cfg.Seed), began: time.Now(), faults: map[string]int{}, due: map[time.Duration][]stream{}, batches: map[int]int{}}
 	if cfg.Variant == Bucket {
 		w.profile.rates = w.profile.rates.inBucket()
 	}
 	if cfg.short {
-		w.profile.steps, w.profile.clients, w.profile.rates = 4, 3, w.profile.rates.times(6)
+		w.profile.steps, w.profile.rates = 4, w.profile.rates.times(6)
+		if w.profile.crowd == 0 {
+			w.profile.clients = 3
+		}
 	}
 	w.files = &files{w: w, at: map[string]file{}}
 	if cfg.Variant == Bucket {
@@ -209,6 +214,16 @@ func (w *world) inject(kind string, name uint64) bool {
 	w.faults[kind]++
 	w.injected = append(w.injected, name)
 	return true
+}
+
+// observe is told by the kernels of every operation that ended.
+func (w *world) observe(r kernel.Report) {
+	if r.Err != nil || r.Batch == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.batches[r.Batch]++
 }
 
 // problem notes what must not happen.

@@ -274,6 +274,8 @@ func (c *checker) explain(t *table, chain []*version) map[*operation]int {
 			case o.outcome == unknown:
 				c.resolved[o] = done
 				c.versionsOf[o] = v
+			case o.showsLatest() && o.latest == (shown{}):
+				c.versionsOf[o] = v
 			}
 			if first, twice := at[o]; twice {
 				c.problem("table %s: %s was applied twice, in versions %d and %d", t.id, o, first, i)
@@ -401,7 +403,7 @@ func (c *checker) complete(t *table, chain []*version, at map[*operation]int, li
 		if o.location != "" && dropped != nil && o.sent > dropped.answered {
 			c.problem("table %s: %s was answered after the table was dropped", t.id, o)
 		}
-		if o.edit == nil && known {
+		if (o.edit == nil || o.showsLatest() && told > i) && known {
 			read[o] = told
 		}
 	}

@@ -33,7 +33,7 @@ type report struct {
 
 	// What unknown operations turned out to be, and where everything is.
 	resolved   map[*operation]outcome
-	versionsOf map[*operation]*version // of resolved commits
+	versionsOf map[*operation]*version // of commits that were resolved, or whose answer did not show it
 	names      map[*table]string
 	exists     map[*namespace]bool
 	// doomed are the files of purged tables, which must go away.

@@ -220,6 +220,13 @@ func TestCheckerSees(t *testing.T) {
 		}, "which is not in the table's history"},
 		{"a load of something older", func(s *scene) { s.load(s.plain).reads(s.commits[0]) }, "did not see"},
 		{"a load of something newer", func(s *scene) { s.hot.ops[1].reads(s.appends[0]) }, "which was sent after it"},
+		{"a commit answers an older version than its own", func(s *scene) { s.commits[1].showsThatOf(s.commits[0]) }, "was answered with version"},
+		{"a commit answers a version that came after its answer", func(s *scene) {
+			answered := s.commits[0].answered
+			s.commits[0].showsThatOf(s.commits[1])
+			s.commits[0].answered = answered
+		}, "which was sent after it"},
+		{"a replacement of a view answers an older version than its own", func(s *scene) { s.replaces[1].showsThatOf(s.replaces[0]) }, "was answered with version"},
 		{"a commit answers other metadata than the file", func(s *scene) { s.commits[1].updated++ }, "was answered with other metadata"},
 		{"a load answers other metadata than the file", func(s *scene) {
 			other := *s.head(s.plain)
@@ -479,6 +486,11 @@ func want(t *testing.T, r *report, problem string) {
 }
 
 // reads makes a load have seen what another operation had made.
+// showsThatOf has the answer to a commit show the version of another that was in the same batch.
+func (o *operation) showsThatOf(other *operation) {
+	o.location, o.updated, o.shown, o.answered = other.location, other.updated, other.shown, max(o.answered, other.answered)
+}
+
 func (o *operation) reads(other *operation) { o.location, o.updated = other.location, other.updated }
 
 // rollBack makes a table's pointer name the file before its newest.

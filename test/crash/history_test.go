@@ -60,8 +60,13 @@ type operation struct {
 	location       string // of the metadata file, as answered, loaded or found
 	updated        int64  // last-updated-ms, as answered, loaded or found
 	shown          shown  // as answered or loaded
-	busy           bool   // it was refused for a reason that says nothing about the catalog
-	excused        bool   // a fault may have caused that, or that the answer did not come
+	onto           string // the metadata file before its own, as that says
+	// latest and its file are what the answer showed where that was a later state of its batch, once
+	// a check has found the operation's own version, of which the fields above tell then.
+	latest         shown
+	latestLocation string
+	busy           bool // it was refused for a reason that says nothing about the catalog
+	excused        bool // a fault may have caused that, or that the answer did not come
 	sending        *sending
 }
 
@@ -90,6 +95,12 @@ type sending struct {
 	at     time.Time // of the answer
 	// repeated says that the answer came only when the request was sent again.
 	repeated bool
+}
+
+// showsLatest tells whether the answer showed what those behind it in the same batch have made of the
+// operation's change, and not the change itself.
+func (o *operation) showsLatest() bool {
+	return o.latest != (shown{}) || o.edit != nil && len(o.sending.ops) == 1 && o.shown.token != "" && o.shown.token != o.token
 }
 
 func (o *operation) String() string {
@@ -293,6 +304,9 @@ func (h *history) answerOne(o *operation, a answer) {
 	if v := a.table.parsed; v != nil {
 		o.uuid, o.location, o.updated = v.UUID, a.table.MetadataLocation, v.LastUpdated
 		o.shown = shownBy(v)
+		if !o.showsLatest() {
+			o.onto = v.previous()
+		}
 	}
 	if o.naming != nil && o.table != nil {
 		o.table.at = o.naming.to
@@ -356,9 +370,12 @@ func (h *history) settle(r *report) {
 	h.clock++
 	for o, found := range r.resolved {
 		o.outcome, o.answered, o.status = found, h.clock, 0 // what came of an answer that was cut off says nothing more
-		if v := r.versionsOf[o]; v != nil {
-			o.uuid, o.location, o.updated, o.shown = v.UUID, v.location, v.LastUpdated, shownBy(v)
+	}
+	for o, v := range r.versionsOf {
+		if o.showsLatest() && o.latest == (shown{}) {
+			o.latest, o.latestLocation = o.shown, o.location
 		}
+		o.uuid, o.location, o.updated, o.shown, o.onto = v.UUID, v.location, v.LastUpdated, shownBy(v), v.previous()
 	}
 	for t, name := range r.names {
 		t.at, t.doubtful = name, false

@@ -89,6 +89,14 @@ func (v *version) main() *int64 {
 	return nil
 }
 
+// previous is the metadata file before it, as its log says; empty: there was none.
+func (v *version) previous() string {
+	if n := len(v.MetadataLog); n > 0 {
+		return v.MetadataLog[n-1].File
+	}
+	return ""
+}
+
 // parseVersion reads a metadata file, compressed or not.
 func parseVersion(location string, data []byte) (*version, error) {
 	if strings.HasSuffix(location, ".gz.metadata.json") {
@@ -187,19 +195,20 @@ func filePath(location string) (string, error) {
 
 // sweep looks at every metadata file under the directory that a location names,
 // also at those that no pointer leads to, and returns those that are there under their
-// final name but broken.
-func (d *disk) sweep(root string) (broken []string, err error) {
+// final name but broken, and why.
+func (d *disk) sweep(root string) (broken map[string]error, err error) {
 	path, err := filePath(root)
 	if err != nil {
 		return nil, err
 	}
+	broken = map[string]error{}
 	err = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(p, ".metadata.json") {
 			return err
 		}
 		location := strings.TrimSuffix(root, "/") + filepath.ToSlash(strings.TrimPrefix(p, path))
 		if _, err := d.version(location); err != nil && !errors.Is(err, fs.ErrNotExist) { // a purge may be under way
-			broken = append(broken, fmt.Sprintf("%s: %v", location, err))
+			broken[location] = err
 		}
 		return nil
 	})

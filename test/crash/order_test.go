@@ -71,7 +71,10 @@ func (h *history) asPlain(end int64) []plain.Operation {
 		}
 		p := o.asPlain()
 		if o.shown != (shown{}) && len(p.Parts) < 2 { // an answer shows one table
-			p.Seen = state(o.shown, o.location)
+			p.Show(state(o.shown, o.location))
+		}
+		if o.latest != (shown{}) {
+			p.Latest = state(o.latest, o.latestLocation)
 		}
 		add(p)
 	}
@@ -140,7 +143,7 @@ func (o *operation) asPart() plain.Part {
 	if o.naming != nil {
 		return plain.Part{Name: placeOf(o.naming.to), Creates: true}
 	}
-	p := plain.Part{Name: placeOf(o.addressed)}
+	p := plain.Part{Name: placeOf(o.addressed), Onto: o.onto}
 	if s := o.edit.snapshot; s != nil {
 		p.Snapshot, p.Expect, p.UUID = s.ID, new(int64), o.expectedUUID
 		if o.expectedMain != nil {
@@ -224,6 +227,17 @@ func TestOrder(t *testing.T) {
 			s.load(s.left)
 			s.load(s.right)
 		}, judge.Holds},
+		{"a commit whose answer shows a later one of its batch", func(s *scene) {
+			first, last := s.commit(s.plain, "b", works), s.commit(s.plain, "c", works)
+			first.showsThatOf(last)
+			s.load(s.plain)
+		}, judge.Holds},
+		{"a commit whose answer shows one that was sent later", func(s *scene) {
+			first := s.commit(s.plain, "b", works)
+			answered := first.answered
+			first.showsThatOf(s.commit(s.plain, "c", works))
+			first.answered = answered
+		}, judge.Violated},
 		{"a load of an older version", func(s *scene) { s.load(s.hot).shown = s.appends[1].shown }, judge.Violated},
 		{"a load of what nobody wrote", func(s *scene) { s.load(s.hot).shown.token = "z-1" }, judge.Violated},
 		{"a load of a refused commit", func(s *scene) {

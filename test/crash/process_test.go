@@ -74,6 +74,7 @@ type instance struct {
 	proxy  *proxy
 
 	process *process // the last that was started
+	killed  bool     // one of them was
 }
 
 // process is a running server, or one that ended.
@@ -186,6 +187,7 @@ func (i *instance) ready() error {
 // kill sends SIGKILL and waits until the process is gone.
 func (i *instance) kill() error {
 	i.proxy.lead("")
+	i.killed = true
 	if err := i.process.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill the server: %w", err)
 	}

@@ -100,6 +100,10 @@ func (w *writer) run() {
 		total += a.weight
 	}
 	for !w.stopped() {
+		if crowded(time.Now()) {
+			w.commitInCrowd()
+			continue
+		}
 		n := w.rng.IntN(total)
 		for _, a := range actions {
 			if n -= a.weight; n < 0 {
@@ -108,6 +112,17 @@ func (w *writer) run() {
 			}
 		}
 	}
+}
+
+// crowded tells when all writers commit to one table, so that many wait there together: for some moments of
+// each second.
+func crowded(now time.Time) bool { return now.UnixMilli()%1000 < 200 }
+
+// commitInCrowd commits to the table that everybody appends to, and asks for nothing.
+func (w *writer) commitInCrowd() {
+	o := w.operation("commit in a crowd")
+	o.table, o.addressed = w.hot, w.h.nameOf(w.hot)
+	w.commit(o, nil)
 }
 
 func (w *writer) stopped() bool {

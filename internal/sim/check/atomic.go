@@ -11,6 +11,7 @@ import (
 // its tables as it was before. It says what is wrong, if anything is. It looks at single
 // pairs of answers, and so misses what only several together show: that is for [Linearizable].
 func TransactionsAtomic(ops []history.Operation) []string {
+	ops = withLooks(ops)
 	requests, of := requestsOf(ops)
 	writers := map[string]*request{} // by token
 	shown := map[string][]*history.Operation{}

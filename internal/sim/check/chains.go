@@ -54,6 +54,7 @@ const skewMax = 60_000
 // Views have no log: of them it sees the last change only.
 func Chains(ops []history.Operation, f Files) []string {
 	c := &chains{Files: f, writers: map[string]*request{}, known: map[string]*version{}, inChain: map[string]bool{}, dying: map[string]bool{}}
+	ops = withLooks(ops)
 	c.requests, _ = requestsOf(ops)
 	for _, r := range c.requests {
 		if r.first.Token != "" {
@@ -80,6 +81,7 @@ func Chains(ops []history.Operation, f Files) []string {
 		}
 	}
 	c.acknowledged(ops)
+	c.latest(ops)
 	slices.Sort(c.wrong)
 	return slices.Compact(c.wrong)
 }
@@ -292,10 +294,7 @@ func (c *chains) acknowledged(ops []history.Operation) {
 			c.view(r)
 			continue
 		}
-		seen := history.State{}
-		if o := r.answer(); o != nil {
-			seen = o.Seen
-		}
+		seen := r.shown()
 		for _, p := range partsOf(r.first) {
 			names := ends.reach(p.Name, seen.UUID)
 			from, _ := r.span()
@@ -327,18 +326,18 @@ func (c *chains) holds(r *request, names map[history.Name]bool, seen history.Sta
 
 // view wants the last change of a view to be no older than an acknowledged one.
 func (c *chains) view(r *request) {
-	o := r.answer()
-	if o == nil {
+	if r.first.Kind == history.LoadView {
 		return
 	}
+	seen := r.shown()
 	from, _ := r.span()
 	for _, ch := range c.all {
-		if !ch.View || ch.head().ViewUUID != o.Seen.UUID || o.Kind == history.LoadView {
+		if !ch.View || ch.head().ViewUUID != seen.UUID {
 			continue
 		}
 		if w := c.writers[ch.head().token()]; w != nil && w != r {
 			if _, to := w.span(); to < from {
-				c.problem("lost: the view %v was changed by\n  %v\nand is as it was left by\n  %v", ch.Name, o, w.first)
+				c.problem("lost: the view %v was changed by\n  %v\nand is as it was left by\n  %v", ch.Name, r.first, w.first)
 			}
 		}
 	}

@@ -36,6 +36,12 @@ func (s *scene) change(at, token string, snapshot int64) *history.Operation {
 	return s.do(history.Commit, at, token, history.Part{Name: name(at), Snapshot: snapshot})
 }
 
+// showLatest has the answer to an operation show what a later one of its batch left.
+func (s *scene) showLatest(o, last *history.Operation) {
+	o.Return = max(o.Return, last.Return)
+	o.Show(last.Seen)
+}
+
 // lose has an acknowledged operation leave no trace: f is the operation.
 func (s *scene) lose(f func()) {
 	before := map[history.Name]*thing{}
@@ -133,6 +139,30 @@ func TestChains(t *testing.T) {
 			s.earlier = func(string) bool { return true }
 		}, ""},
 
+		{"an answer that showed a later change", func(s *scene) {
+			o := s.change("a/t", "3", 10)
+			s.showLatest(o, s.change("a/t", "4", 0))
+		}, ""},
+		{"an answer that showed a later change of a view", func(s *scene) {
+			o := s.do(history.ReplaceView, "a/v", "3", history.Part{Name: name("a/v")})
+			s.showLatest(o, s.do(history.ReplaceView, "a/v", "4", history.Part{Name: name("a/v")}))
+		}, ""},
+
+		{"an answer that showed an older state than its own", func(s *scene) {
+			o := s.change("a/t", "3", 10)
+			s.showLatest(s.change("a/t", "4", 0), o)
+		}, "showed an older state than its own"},
+		{"a commit is lost, and its answer showed a later one", func(s *scene) {
+			var o *history.Operation
+			s.lose(func() { o = s.change("a/t", "3", 10) })
+			s.showLatest(o, s.change("a/t", "4", 11))
+		}, "lost: w/a/t was acknowledged"},
+		{"a change of a view is lost, and its answer showed a later one", func(s *scene) {
+			s.lose(func() {
+				o := s.do(history.ReplaceView, "a/v", "3", history.Part{Name: name("a/v")})
+				s.showLatest(o, s.do(history.ReplaceView, "a/v", "4", history.Part{Name: name("a/v")}))
+			})
+		}, "lost: the view w/a/v"},
 		{"a commit is lost", func(s *scene) { s.lose(func() { s.change("a/t", "3", 10) }) }, "lost: w/a/t was acknowledged"},
 		{"a commit is lost, and another came", func(s *scene) {
 			s.lose(func() { s.change("a/t", "3", 10) })

@@ -280,6 +280,20 @@ func (r *request) answer() *history.Operation {
 	return nil
 }
 
+// shown is what an answer tells of the change: nothing, or all of it, or where only a later state
+// was shown, the uuid.
+func (r *request) shown() history.State {
+	if o := r.answer(); o != nil {
+		return o.Seen
+	}
+	for _, o := range r.members {
+		if showsLatest(o) {
+			return history.State{UUID: o.Latest.UUID}
+		}
+	}
+	return history.State{}
+}
+
 // has reports whether a member had the outcome.
 func (r *request) has(outcome history.Outcome) bool {
 	return slices.ContainsFunc(r.members, func(o *history.Operation) bool { return o.Outcome == outcome })
@@ -457,12 +471,15 @@ func (c *compiler) step(request, o *history.Operation) *step {
 }
 
 func (c *compiler) part(p history.Part) part {
-	q := part{name: c.at(p.Name), creates: p.Creates, snapshot: c.snapshots.find(p.Snapshot, unnamed), expect: none, uuid: none}
+	q := part{name: c.at(p.Name), creates: p.Creates, snapshot: c.snapshots.find(p.Snapshot, unnamed), expect: none, uuid: none, onto: unknown}
 	if p.Expect != nil {
 		q.expect = c.snapshots.number(*p.Expect)
 	}
 	if p.UUID != "" {
 		q.uuid = c.uuids.number(p.UUID)
+	}
+	if p.Onto != "" {
+		q.onto = c.files.find(p.Onto, unknown)
 	}
 	return q
 }

@@ -56,6 +56,7 @@ type Report struct {
 // operations may be given in any order, their IDs are unique. Lists only tell here that
 // what they list was there: see [Lists].
 func Linearizable(ops []history.Operation, o Options) Report {
+	ops = withLooks(ops)
 	if wrong := facts(ops); len(wrong) > 0 {
 		return Report{Verdict: Violated, Text: strings.Join(wrong, "\n")}
 	}

@@ -123,6 +123,35 @@ func TestLinearizable(t *testing.T) {
 			s.load("a/t", state("2", 7))
 		}, ""},
 		{"a busy refusal tells nothing", func(s *script) { s.refused(history.DropTable, "a/t", history.Busy) }, ""},
+		{"an answer that showed a later change of the same batch", func(s *script) {
+			o := s.commit("a/t", "1", 7, 7)
+			last := s.commit("a/t", "2", 0, 7)
+			o.Return = last.Return
+			o.Show(last.Seen)
+			s.load("a/t", state("2", 7))
+		}, ""},
+		{"an answer that showed a change which was not sent yet", func(s *script) {
+			o := s.commit("a/t", "1", 7, 7)
+			o.Show(s.commit("a/t", "2", 0, 7).Seen)
+		}, "the token was shown before it was written"},
+		{"an answer that showed a state which was over", func(s *script) {
+			s.commit("a/t", "1", 7, 7)
+			s.commit("a/t", "2", 0, 7)
+			s.commit("a/t", "3", 0, 7).Show(state("1", 7))
+		}, "no order"},
+		{"an answer that showed what was refused", func(s *script) {
+			o := s.commit("a/t", "1", 0, 0)
+			o.Outcome, o.Refusal, o.Seen = history.Refused, history.Busy, history.State{}
+			s.commit("a/t", "2", 0, 0).Show(state("1", 0))
+		}, "phantom"},
+		{"commits that tell what they were made on", func(s *script) {
+			s.commit("a/t", "1", 0, 0).Parts[0].Onto = "f-c"
+			s.commit("a/t", "2", 0, 0).Parts[0].Onto = "f-1"
+		}, ""},
+		{"a commit that was made on what was there no more", func(s *script) {
+			s.commit("a/t", "1", 0, 0)
+			s.commit("a/t", "2", 0, 0).Parts[0].Onto = "f-c"
+		}, "it was made on another metadata file"},
 		{"an unknown commit that was", func(s *script) {
 			unknown(s.commit("a/t", "1", 7, 7))
 			s.load("a/t", state("1", 7))

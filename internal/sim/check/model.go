@@ -106,6 +106,7 @@ type part struct {
 	creates      bool
 	snapshot     int32 // noMain: adds none
 	expect, uuid int32 // none: not required
+	onto         int32 // the file that was there; unknown: any
 }
 
 // step is one operation as the model sees it. Places are indices of cells.
@@ -308,6 +309,9 @@ func (t *turn) part(st *step, p *part) bool {
 		if c.snapshot != p.expect {
 			return t.refuse("main was not what was required", p.name)
 		}
+	}
+	if p.onto != unknown && c.file != unknown && c.file != p.onto {
+		return t.refuse("it was made on another metadata file", p.name)
 	}
 	if p.snapshot != noMain {
 		c.snapshot = p.snapshot

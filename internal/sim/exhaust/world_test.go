@@ -82,6 +82,7 @@ func (w world) script(does []operation) body {
 		e.kernel = kernel.New(kernel.Options{
 			Store: e.db, Files: files{e}, Queue: locktest.Yes{},
 			Now: now, NewID: e.newID, NewBatchID: e.newID, Limit: never, ApplyLimit: never,
+			MemoBytes: -1, // an actor's memory is not a part of the states that are told apart
 		})
 		for _, o := range does {
 			if !w.mindful {

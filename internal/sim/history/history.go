@@ -85,6 +85,8 @@ type Part struct {
 	Expect *int64 `json:"expect,omitempty"`
 	// UUID is what the table's must be, by assert-table-uuid; empty: no such requirement.
 	UUID string `json:"uuid,omitempty"`
+	// Onto is the metadata file that it was made on, as the one that it made says; empty: that is not known.
+	Onto string `json:"onto,omitempty"`
 }
 
 // State is what an answer showed of one table, view or namespace.
@@ -132,9 +134,20 @@ type Operation struct {
 
 	// Seen is what the answer showed: of a load, a commit, a creation or a registration.
 	Seen State `json:"seen,omitzero"`
+	// Latest is what the answer to a commit showed instead, where it was not the operation's own
+	// change, but what those behind it in the same batch have made of it.
+	Latest State `json:"latest,omitzero"`
 	// Listed are the names that a list showed, sorted: of ListTables the last parts, of
 	// ListNamespaces dotted with all levels.
 	Listed []string `json:"listed,omitempty"`
+}
+
+// Show notes what the answer to an operation that was done showed.
+func (o *Operation) Show(s State) {
+	o.Seen, o.Latest = s, State{}
+	if (o.Kind == Commit || o.Kind == ReplaceView) && o.Token != "" && s.Token != "" && s.Token != o.Token {
+		o.Seen, o.Latest = State{}, s
+	}
 }
 
 func (o Operation) String() string {
@@ -156,6 +169,9 @@ func (o Operation) String() string {
 	}
 	if o.Seen != (State{}) {
 		fmt.Fprintf(&b, " saw %+v", o.Seen)
+	}
+	if o.Latest != (State{}) {
+		fmt.Fprintf(&b, " saw a later %+v", o.Latest)
 	}
 	return b.String()
 }
