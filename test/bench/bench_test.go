@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,14 +46,16 @@ func TestQuantile(t *testing.T) {
 // the unmeasured first run is not counted.
 func TestCompareCountsSuccesses(t *testing.T) {
 	calls := 0
-	ours := func() (int, error) {
+	ours := func(statuses map[int]int) (bool, error) {
 		calls++
+		status := http.StatusOK
 		if calls%2 == 0 {
-			return http.StatusConflict, nil
+			status = http.StatusConflict
 		}
-		return http.StatusOK, nil
+		statuses[status]++
+		return succeeded(status), nil
 	}
-	c, err := compare(t.Context(), []worker{ours}, []worker{func() (int, error) { return 0, nil }}, 20*time.Millisecond)
+	c, err := compare(t.Context(), []worker{ours}, []worker{step(func() error { return nil })}, 20*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +73,12 @@ func TestCompareCountsSuccesses(t *testing.T) {
 
 func TestCompareEndsWithTheFirstError(t *testing.T) {
 	calls, broken := 0, errors.New("broken")
-	failing := func() (int, error) {
+	failing := step(func() error {
 		if calls++; calls > 3 {
-			return 0, broken
+			return broken
 		}
-		return 0, nil
-	}
+		return nil
+	})
 	_, err := compare(t.Context(), []worker{failing}, nil, time.Minute)
 	if !errors.Is(err, broken) || calls != 4 {
 		t.Errorf("error %v after %d calls", err, calls)
@@ -96,7 +99,7 @@ func TestFloorMakesFilesDurable(t *testing.T) {
 	}
 	var got []int
 	got = append(got, serve("POST", "/write/t").Code)
-	got = append(got, serve("PUT", "/answer/t", fileBytesHeader, "8").Code)
+	got = append(got, serve("PUT", "/answer/t", filesHeader, "8,3,20").Code)
 	got = append(got, serve("GET", "/answer/t").Code)
 	got = append(got, serve("GET", "/answer/t", "If-None-Match", `"x"`).Code)
 	answer := serve("POST", "/write/t")
@@ -108,45 +111,100 @@ func TestFloorMakesFilesDurable(t *testing.T) {
 		t.Errorf("answer %q", answer.Body)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("files %q, %v", files, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(files[0]); err != nil || string(data) != "metadata" {
-		t.Errorf("%s holds %q, %v", files[0], data, err)
+	var contents []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, string(data))
+	}
+	if diff := cmp.Diff([]string{"metadata", "met", strings.Repeat("\x00", 20)}, contents); diff != "" {
+		t.Errorf("files (-want +got)\n%s", diff)
 	}
 }
 
 // TestWriterPatchesTheValue: a request that another commit overwrote would make
 // the check at the end of a row worthless.
 func TestWriterPatchesTheValue(t *testing.T) {
-	ours, theirs := newPipe(t)
-	w := newWriter("/v1/main/namespaces/bench/tables/t", "t", "value")
-	for _, c := range []struct {
-		status       string
-		acknowledged int64
-		inDoubt      bool
-	}{
-		{"200 OK", 1, false}, {"409 Conflict", 1, false}, {"500 Oops", 1, true}, {"200 OK", 4, false},
-	} {
-		sent := make(chan string)
-		go func() {
-			buf := make([]byte, 4096)
-			n, _ := theirs.Read(buf)
-			_, _ = theirs.Write([]byte("HTTP/1.1 " + c.status + "\r\nContent-Length: 0\r\n\r\n"))
-			sent <- string(buf[:n])
-		}()
-		if _, err := w.commit(ours); err != nil {
-			t.Fatal(err)
+	for _, tables := range [][]string{{"t"}, {"t", "u"}} {
+		ours, theirs := newPipe(t)
+		w := newWriter(&catalog{path: "/v1/main", namespace: "bench"}, "value", tables...)
+		for _, c := range []struct {
+			status       string
+			acknowledged int64
+			inDoubt      bool
+		}{
+			{"200 OK", 1, false}, {"409 Conflict", 1, false}, {"500 Oops", 1, true}, {"200 OK", 4, false},
+		} {
+			sent := make(chan string)
+			value := fmt.Sprintf(`"value":"%0*d"`, valueDigits, w.attempt+1)
+			go func() {
+				buf := make([]byte, 4096)
+				n, _ := theirs.Read(buf)
+				body := fmt.Sprintf(`{"metadata-location":"x","metadata":{"properties":{%s}}}`, value)
+				_, _ = fmt.Fprintf(theirs, "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", c.status, len(body), body)
+				sent <- string(buf[:n])
+			}()
+			if _, err := w.commit(ours); err != nil {
+				t.Fatal(err)
+			}
+			if body := <-sent; strings.Count(body, value) != len(tables) {
+				t.Errorf("attempt %d sent %q", w.attempt, body)
+			}
+			if w.acknowledged != c.acknowledged || w.inDoubt != c.inDoubt {
+				t.Errorf("after %s: acknowledged %d, in doubt %v", c.status, w.acknowledged, w.inDoubt)
+			}
 		}
-		body := <-sent
-		if value := `"value":"` + strings.Repeat("0", valueDigits-1) + string('0'+rune(w.attempt)) + `"`; !strings.Contains(body, value) {
-			t.Errorf("attempt %d sent %q", w.attempt, body)
-		}
-		if w.acknowledged != c.acknowledged || w.inDoubt != c.inDoubt {
-			t.Errorf("after %s: acknowledged %d, in doubt %v", c.status, w.acknowledged, w.inDoubt)
+		if w.acks != 2 || w.unknowns != 1 {
+			t.Errorf("%d acknowledged, %d unknown", w.acks, w.unknowns)
 		}
 	}
-	if w.acks != 2 || w.unknowns != 1 {
-		t.Errorf("%d acknowledged, %d unknown", w.acks, w.unknowns)
+}
+
+// TestWriterReadsTheAnswer: an answer that does not show what was committed ends the row.
+func TestWriterReadsTheAnswer(t *testing.T) {
+	w := newWriter(&catalog{path: "/v1/main", namespace: "bench"}, "value", "t")
+	for body, want := range map[string]string{
+		`{"metadata":{"properties":{"value":"7"}}}`: "",
+		`{"metadata":{"properties":{"value":"6"}}}`: "was answered with 6",
+		`{"metadata":{}}`: "was answered with <nil>",
+		`{"metadata":`:    "unexpected end",
+	} {
+		err := w.examine([]byte(body), "7")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want one with %q", body, err, want)
+		}
+	}
+}
+
+func TestFairness(t *testing.T) {
+	for _, c := range []struct {
+		each []int
+		want float64
+	}{
+		{nil, 1}, {[]int{5}, 1}, {[]int{10, 10}, 1}, {[]int{0, 0, 0}, 0}, {[]int{100, 20, 40}, 0.5}, {[]int{0, 7, 9}, 0},
+	} {
+		s := sample{each: c.each}
+		if got := s.fairness(); got != c.want {
+			t.Errorf("fairness of %v: got %v, want %v", c.each, got, c.want)
+		}
+	}
+}
+
+// TestSampleAdd: the turns of a row add up, worker by worker.
+func TestSampleAdd(t *testing.T) {
+	var got sample
+	got.add(sample{took: []time.Duration{1, 2}, statuses: map[int]int{200: 2}, each: []int{2, 0}, elapsed: time.Second})
+	got.add(sample{took: []time.Duration{3}, statuses: map[int]int{200: 1, 409: 4}, each: []int{0, 1}, elapsed: time.Second})
+	want := sample{took: []time.Duration{1, 2, 3}, statuses: map[int]int{200: 3, 409: 4}, each: []int{2, 1}, elapsed: 2 * time.Second}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sample{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got.rate() != 1.5 || got.answers() != "200 ×3, 409 ×4" {
+		t.Errorf("rate %v, answers %q", got.rate(), got.answers())
 	}
 }

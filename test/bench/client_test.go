@@ -24,7 +24,10 @@ func TestExchange(t *testing.T) {
 		"no content":      {"HTTP/1.1 204 No Content\r\n\r\n", result{204, 0, ""}},
 		"not modified":    {"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", result{304, 0, ""}},
 		"no reason":       {"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", result{200, 0, ""}},
-		"no length":       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", result{Err: "no Content-Length"}},
+		"chunks":          {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\nA\r\n0123456789\r\n0\r\nT: x\r\n\r\n", result{200, 15, ""}},
+		"broken chunk":    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!\r\n", result{Err: "after a chunk"}},
+		"no chunk":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n", result{Err: "size of a chunk"}},
+		"no length":       {"HTTP/1.1 200 OK\r\n\r\n", result{Err: "no Content-Length"}},
 		"end":             {"HTTP/1.1 500 Oops\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", result{Err: "status 500, and the server ends"}},
 		"not HTTP":        {"hello\r\n\r\n", result{Err: "status line"}},
 		"broken length":   {"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", result{Err: `header "Content-Length: x"`}},
@@ -41,7 +44,7 @@ func TestExchange(t *testing.T) {
 				}
 				_, _ = theirs.Write([]byte(c.answer + "NEXT"))
 			}()
-			client := newClient(ours)
+			client := pipeClient(ours)
 			var got result
 			var err error
 			got.Status, got.Length, err = client.exchange(request("GET", "/", nil))
@@ -63,6 +66,24 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// TestFetch: the body of an answer is whole, however it travels, and replaces the last one's.
+func TestFetch(t *testing.T) {
+	ours, theirs := newPipe(t)
+	for _, c := range []struct{ answer, want string }{
+		{"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhello, world", "hello, world"},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "hello"},
+		{"HTTP/1.1 204 No Content\r\n\r\n", ""},
+	} {
+		go func() {
+			_, _ = theirs.Read(make([]byte, 1024))
+			_, _ = theirs.Write([]byte(c.answer))
+		}()
+		if _, body, err := ours.fetch(request("GET", "/", nil)); err != nil || string(body) != c.want {
+			t.Errorf("%q: body %q, %v", c.answer, body, err)
+		}
+	}
+}
+
 // newPipe is a client and the other end of its connection.
 func newPipe(t *testing.T) (*client, net.Conn) {
 	ours, theirs := net.Pipe()
@@ -70,5 +91,11 @@ func newPipe(t *testing.T) (*client, net.Conn) {
 		_ = ours.Close()
 		_ = theirs.Close()
 	})
-	return newClient(ours), theirs
+	return pipeClient(ours), theirs
+}
+
+func pipeClient(conn net.Conn) *client {
+	c := newClient("")
+	c.use(conn)
+	return c
 }

@@ -3,68 +3,136 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
-func commitSection(o options) section {
+func commitSection() section {
 	sec := section{
 		title: "Committing to a table",
-		about: "`set-properties` on small metadata, one previous version kept, against a bare net/http handler that writes, fsyncs and\n" +
-			"renames a file of the same size and answers with the same bytes. Distinct: each client has its own table. Hot: all share one.",
-		columns: append([]string{"bytes"}, comparisonColumns...),
+		about: "`set-properties` on small metadata, one previous version kept; the clients decode the answers. Distinct: each client has its\n" +
+			"own table. Hot: all share one. Growing: all add snapshots to one table, of which none is removed; the answers, which grow\n" +
+			"with it, are not decoded. The floor writes, fsyncs and renames a file of the same size and answers with the same bytes.",
 	}
-	for _, hot := range []bool{false, true} {
-		kind := map[bool]string{false: "distinct", true: "hot"}[hot]
-		for _, n := range []int{1, 16, 64} {
-			sec.rows = append(sec.rows, row{
-				name: fmt.Sprintf("commit/%s/clients=%d", kind, n),
-				run: func(ctx context.Context, s *site) ([]string, error) {
-					return commitRow(ctx, s, n, hot)
-				},
+	for _, kind := range []string{"distinct", "hot"} {
+		for _, n := range clientCounts {
+			sec.contest(fmt.Sprintf("commit/%s/clients=%d", kind, n), func(ctx context.Context, s *site, c *catalog) (*side, error) {
+				return prepareCommits(ctx, c, kind, n)
 			})
 		}
+	}
+	for _, n := range clientCounts {
+		sec.contest(fmt.Sprintf("commit/growing/clients=%d", n), func(ctx context.Context, s *site, c *catalog) (*side, error) {
+			return prepareGrowth(ctx, c, n)
+		})
 	}
 	return sec
 }
 
-// writer commits rising values to one property of one table, and remembers what
-// was acknowledged. It is used by one goroutine at a time.
+func transactionSection() section {
+	sec := section{
+		title: "Committing to several tables at once",
+		about: "`set-properties` on small metadata of several tables in one transaction. Own: each client has two tables of its own.\n" +
+			"Shared: all change the same four tables. The floor writes, fsyncs and renames as many files, one after another.",
+	}
+	for _, n := range clientCounts {
+		sec.contest(fmt.Sprintf("transaction/own/clients=%d", n), func(ctx context.Context, s *site, c *catalog) (*side, error) {
+			return prepareTransactions(ctx, c, n, 2, false)
+		})
+	}
+	sec.contest("transaction/shared/clients=16", func(ctx context.Context, s *site, c *catalog) (*side, error) {
+		return prepareTransactions(ctx, c, 16, 4, true)
+	})
+	return sec
+}
+
+// tableAnswer is what clients that commit decode of an answer, a catalog's and the
+// floor's alike.
+type tableAnswer struct {
+	MetadataLocation string         `json:"metadata-location"`
+	Metadata         map[string]any `json:"metadata"`
+}
+
+func decodeTable(body []byte) (a tableAnswer, err error) {
+	err = json.Unmarshal(body, &a)
+	return a, err
+}
+
+// readTable is decodeTable for the floor.
+func readTable(body []byte) error {
+	_, err := decodeTable(body)
+	return err
+}
+
+// writer commits rising values to one property of one table, or of several at
+// once, and remembers what was acknowledged. It is used by one goroutine at a time.
 type writer struct {
-	table, property string
+	tables   []string
+	property string
 
 	attempt      int64 // the value last sent
 	acknowledged int64 // the value last answered with success
 	inDoubt      bool  // a later one was answered with a 5xx: it may be there
 
-	acks, unknowns int // commits answered with success, and with a 5xx, in this row
+	acks, unknowns int // commits answered with success, and with a 5xx
 
 	request []byte
-	digits  []byte // of the value, in request
+	digits  [][]byte // of the value, wherever request has it
 }
 
 // valueDigits keeps every request, and so every metadata file, equally large.
 const valueDigits = 12
 
-func newWriter(path, table, property string) *writer {
-	zeros := bytes.Repeat([]byte{'0'}, valueDigits)
-	body := fmt.Appendf(nil, `{"requirements":[],"updates":[{"action":"set-properties","updates":{%q:"%s"}}]}`, property, zeros)
-	w := &writer{table: table, property: property, request: request(http.MethodPost, path, body)}
-	at := bytes.LastIndex(w.request, zeros)
-	w.digits = w.request[at : at+valueDigits]
-	return w
+func newWriter(c *catalog, property string, tables ...string) *writer {
+	w := &writer{tables: tables, property: property}
+	zeros := strings.Repeat("0", valueDigits)
+	update := fmt.Sprintf(`"requirements":[],"updates":[{"action":"set-properties","updates":{%q:"%s"}}]`, property, zeros)
+	path, body := "", ""
+	if len(tables) == 1 {
+		path, body = c.tablePath(tables[0]), "{"+update+"}"
+	} else {
+		var changes []string
+		for _, table := range tables {
+			changes = append(changes, fmt.Sprintf(`{"identifier":{"namespace":[%q],"name":%q},%s}`, c.namespace, table, update))
+		}
+		path, body = c.path+"/transactions/commit", `{"table-changes":[`+strings.Join(changes, ",")+`]}`
+	}
+	w.request = request(http.MethodPost, path, []byte(body))
+	for rest := w.request; ; {
+		at := bytes.Index(rest, []byte(`"`+zeros+`"`))
+		if at < 0 {
+			return w
+		}
+		rest = rest[at+1:]
+		w.digits = append(w.digits, rest[:valueDigits])
+	}
+}
+
+// next makes the request one that commits the next value.
+func (w *writer) next() (value string) {
+	w.attempt++
+	value = fmt.Sprintf("%0*d", valueDigits, w.attempt)
+	for _, digits := range w.digits {
+		copy(digits, value)
+	}
+	return value
 }
 
 // commit sends the next value.
 func (w *writer) commit(c *client) (int, error) {
-	w.attempt++
-	copy(w.digits, fmt.Sprintf("%0*d", valueDigits, w.attempt))
-	status, _, err := c.exchange(w.request)
+	value := w.next()
+	status, body, err := c.fetch(w.request)
 	switch {
 	case err != nil:
 	case succeeded(status):
 		w.acknowledged, w.inDoubt = w.attempt, false
 		w.acks++
+		if len(w.tables) == 1 {
+			err = w.examine(body, value)
+		}
 	case status >= http.StatusInternalServerError:
 		w.inDoubt = true
 		w.unknowns++
@@ -72,127 +140,214 @@ func (w *writer) commit(c *client) (int, error) {
 	return status, err
 }
 
-// commitRow commits with n clients. hot says that they share one table.
-func commitRow(ctx context.Context, s *site, n int, hot bool) ([]string, error) {
-	if err := s.serve(ctx); err != nil {
-		return nil, err
-	}
-	writers, before, err := s.prepareWriters(ctx, n, hot)
+// examine decodes the answer to a commit, which must show what was committed.
+func (w *writer) examine(body []byte, value string) error {
+	a, err := decodeTable(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	conns, hangUpOurs, err := clients(s.landfast.address, n)
-	if err != nil {
-		return nil, err
+	properties, _ := a.Metadata["properties"].(map[string]any)
+	if got := properties[w.property]; got != value {
+		return fmt.Errorf("a commit of %s = %s to table %s was answered with %v", w.property, value, w.tables[0], got)
 	}
-	defer hangUpOurs()
-	var ours []worker
-	for i, w := range writers {
-		ours = append(ours, func() (int, error) { return w.commit(conns[i]) })
+	return nil
+}
+
+// work is the writer as a worker.
+func (w *writer) work(c *client) worker {
+	return func(statuses map[int]int) (bool, error) {
+		status, err := w.commit(c)
+		statuses[status]++
+		return err == nil && succeeded(status), err
 	}
-	// The first commits of a table bring its metadata to the size that it keeps.
+}
+
+// writers are those of a side, and what is needed to look for what they wrote.
+type writers struct {
+	catalog *catalog
+	list    []*writer
+	tables  []string       // all that they write to
+	before  map[string]int // the version of each table before they began
+	dirs    []string       // of their metadata files; nil if they are not on this machine
+	first   loaded         // one of the tables, in the size that it keeps
+	counted bool           // the names of metadata files count the versions
+}
+
+// prepareWriters makes the tables of writers, and brings their metadata to the size
+// that it keeps.
+func prepareWriters(ctx context.Context, c *catalog, list []*writer) (*writers, error) {
+	ws := &writers{catalog: c, list: list, before: map[string]int{}}
+	local := true
+	for _, w := range list {
+		for _, table := range w.tables {
+			if _, ok := ws.before[table]; ok {
+				continue
+			}
+			if err := c.ensureTable(ctx, table, 0); err != nil {
+				return nil, err
+			}
+			t, err := c.load(ctx, table)
+			if err != nil {
+				return nil, err
+			}
+			if ws.before[table], err = t.version(); err != nil && !errors.Is(err, errNoVersion) {
+				return nil, err
+			}
+			ws.tables = append(ws.tables, table)
+			dir, ok := t.directory()
+			ws.dirs = append(ws.dirs, dir)
+			local = local && ok
+		}
+	}
+	if !local {
+		ws.dirs = nil
+	}
+	conn := newClient(c.address)
+	defer conn.hangUp()
 	for range 2 {
-		for _, work := range ours {
-			if _, err := work(); err != nil {
+		for _, w := range list {
+			status, err := w.commit(conn)
+			if err == nil && !succeeded(status) {
+				err = fmt.Errorf("status %d to the first commits: %.200s", status, conn.body)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
-
-	t, err := s.catalog.load(ctx, writers[0].table)
-	if err != nil {
+	var err error
+	if ws.first, err = c.load(ctx, ws.tables[0]); err != nil {
 		return nil, err
 	}
-	// The answer to a commit is that to a load without its empty configuration.
-	if err := s.setFloor(ctx, "commit", answer{body: t.body, fileBytes: len(t.Metadata)}); err != nil {
-		return nil, err
-	}
-	floorConns, hangUpFloor, err := clients(s.floor.address, n)
-	if err != nil {
-		return nil, err
-	}
-	defer hangUpFloor()
-	var floor []worker
-	for i, w := range writers {
-		post := request(http.MethodPost, "/write/commit", w.request[bytes.Index(w.request, []byte("{")):])
-		floor = append(floor, func() (int, error) {
-			status, _, err := floorConns[i].exchange(post)
-			if err == nil && !succeeded(status) {
-				err = fmt.Errorf("the floor answered with status %d", status)
-			}
-			return status, err
-		})
-	}
-
-	c, err := compare(ctx, ours, floor, s.options.duration())
-	if err != nil {
-		return nil, err
-	}
-	if err := s.verify(ctx, writers, before); err != nil {
-		return nil, err
-	}
-	return append([]string{count(len(t.Metadata))}, c.cells()...), nil
+	version, err := ws.first.version()
+	ws.counted = err == nil && version > ws.before[ws.tables[0]] || !c.foreign
+	return ws, nil
 }
 
-// prepareWriters gives n writers, on one table or on one each, and the versions
-// that their tables have before they begin.
-func (s *site) prepareWriters(ctx context.Context, n int, hot bool) ([]*writer, map[string]int, error) {
-	var writers []*writer
-	before := map[string]int{}
-	for i := range n {
-		table, property := fmt.Sprintf("distinct-%02d", i), "value"
-		if hot {
-			table, property = "hot", fmt.Sprintf("value-%02d", i)
-		}
-		if err := s.catalog.ensureTable(ctx, table, 0); err != nil {
-			return nil, nil, err
-		}
-		t, err := s.catalog.load(ctx, table)
-		if err != nil {
-			return nil, nil, err
-		}
-		if before[table], err = t.version(); err != nil {
-			return nil, nil, err
-		}
-		// A writer lives on from row to row, so that its values go on rising.
-		name := table + "/" + property
-		if s.writers[name] == nil {
-			s.writers[name] = newWriter(s.catalog.tablePath(table), table, property)
-		}
-		s.writers[name].acks, s.writers[name].unknowns = 0, 0
-		writers = append(writers, s.writers[name])
+// acks counts the commits that were acknowledged.
+func (ws *writers) acks() (n int) {
+	for _, w := range ws.list {
+		n += w.acks * len(w.tables)
 	}
-	return writers, before, nil
+	return n
+}
+
+// workers are the writers, each on its connection.
+func (ws *writers) workers(conns []*client) (workers []worker) {
+	for i, w := range ws.list {
+		workers = append(workers, w.work(conns[i]))
+	}
+	return workers
+}
+
+// side is the side on which the writers are the row's figures.
+func (ws *writers) side() *side {
+	x := &side{bytes: len(ws.first.Metadata), check: ws.verify, commits: ws.acks}
+	if ws.dirs != nil {
+		x.files = func() (int, error) { return countMetadataFiles(ws.dirs) }
+	}
+	x.workers = ws.workers(x.connect(ws.catalog.address, len(ws.list)))
+	x.least = &least{clients: len(ws.list), steps: []exchange{ws.least()}}
+	return x
+}
+
+// least is what the floor does for one commit.
+func (ws *writers) least() exchange {
+	w := ws.list[0]
+	e := exchange{write: true, body: bodyOf(w.request), answer: answer{files: sizes(len(w.tables), len(ws.first.Metadata))}}
+	if len(w.tables) == 1 { // an answer to a transaction is empty
+		// The answer to a commit is that to a load without its empty configuration.
+		e.answer.body, e.read = ws.first.body, readTable
+	}
+	return e
 }
 
 // verify looks for what was acknowledged: each writer's last value, and as many
 // new versions of each table as there were commits.
-func (s *site) verify(ctx context.Context, writers []*writer, before map[string]int) error {
+func (ws *writers) verify(ctx context.Context) error {
 	acks, unknowns := map[string]int{}, map[string]int{}
-	for _, w := range writers {
-		acks[w.table] += w.acks
-		unknowns[w.table] += w.unknowns
+	for _, w := range ws.list {
+		for _, table := range w.tables {
+			acks[table] += w.acks
+			unknowns[table] += w.unknowns
+		}
 	}
-	for _, w := range writers {
-		t, err := s.catalog.load(ctx, w.table)
+	tables := map[string]loaded{}
+	for _, table := range ws.tables {
+		t, err := ws.catalog.load(ctx, table)
 		if err != nil {
 			return err
 		}
-		value, err := t.property(w.property)
-		if err != nil {
-			return err
-		}
-		if last := fmt.Sprintf("%0*d", valueDigits, w.acknowledged); value < last || value > last && !w.inDoubt {
-			return fmt.Errorf("table %s has %s = %s, but %s is what was last acknowledged", w.table, w.property, value, last)
+		tables[table] = t
+		if !ws.counted {
+			continue
 		}
 		version, err := t.version()
 		if err != nil {
 			return err
 		}
-		if made := version - before[w.table]; made < acks[w.table] || made > acks[w.table]+unknowns[w.table] {
+		if made := version - ws.before[table]; made < acks[table] || made > acks[table]+unknowns[table] {
 			return fmt.Errorf("table %s has %d new versions, but %d commits were acknowledged and the outcome of %d is unknown",
-				w.table, made, acks[w.table], unknowns[w.table])
+				table, made, acks[table], unknowns[table])
+		}
+	}
+	for _, w := range ws.list {
+		for i, table := range w.tables {
+			value, err := tables[table].property(w.property)
+			if err != nil {
+				return err
+			}
+			if last := fmt.Sprintf("%0*d", valueDigits, w.acknowledged); value < last || value > last && !w.inDoubt {
+				return fmt.Errorf("table %s has %s = %s, but %s is what was last acknowledged", table, w.property, value, last)
+			}
+			if first, _ := tables[w.tables[0]].property(w.property); i > 0 && value != first {
+				return fmt.Errorf("%s = %s in table %s but %s in %s: half of a transaction", w.property, value, table, first, w.tables[0])
+			}
 		}
 	}
 	return nil
+}
+
+func prepareCommits(ctx context.Context, c *catalog, kind string, n int) (*side, error) {
+	ws, err := prepareWriters(ctx, c, commitWriters(c, "commit", kind, n))
+	if err != nil {
+		return nil, err
+	}
+	return ws.side(), nil
+}
+
+// commitWriters are n writers on one hot table or on distinct ones.
+func commitWriters(c *catalog, prefix, kind string, n int) (list []*writer) {
+	for i := range n {
+		if kind == "hot" {
+			list = append(list, newWriter(c, fmt.Sprintf("value-%02d", i), fmt.Sprintf("%s_hot_%d", prefix, n)))
+		} else {
+			list = append(list, newWriter(c, "value", fmt.Sprintf("%s_distinct_%d_%02d", prefix, n, i)))
+		}
+	}
+	return list
+}
+
+func prepareTransactions(ctx context.Context, c *catalog, n, tables int, shared bool) (*side, error) {
+	var list []*writer
+	for i := range n {
+		var names []string
+		for t := range tables {
+			if shared {
+				names = append(names, fmt.Sprintf("shared_%d", t))
+			} else {
+				names = append(names, fmt.Sprintf("own_%d_%02d_%d", n, i, t))
+			}
+		}
+		property := "value"
+		if shared {
+			property = fmt.Sprintf("value-%02d", i)
+		}
+		list = append(list, newWriter(c, property, names...))
+	}
+	ws, err := prepareWriters(ctx, c, list)
+	if err != nil {
+		return nil, err
+	}
+	return ws.side(), nil
 }

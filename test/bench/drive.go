@@ -10,20 +10,26 @@ import (
 	"time"
 )
 
-// worker does one thing and waits until it is done. It is used by one goroutine
-// at a time. status is that of an HTTP answer, or 0 where there is none; an error
-// ends the row.
-type worker func() (status int, err error)
+// worker does one thing, waits until it is done, and counts the statuses of the
+// answers it got. It is used by one goroutine at a time. ok says that the thing was
+// done; an error ends the row.
+type worker func(statuses map[int]int) (ok bool, err error)
+
+// step is a worker that makes no request.
+func step(do func() error) worker {
+	return func(map[int]int) (bool, error) { return true, do() }
+}
+
+// succeeded says that a request did what it was to do.
+func succeeded(status int) bool { return status < 400 }
 
 // sample is what workers did.
 type sample struct {
 	took     []time.Duration // of what succeeded
 	statuses map[int]int
+	each     []int // successes of each worker
 	elapsed  time.Duration
 }
-
-// succeeded says that a worker did what it was to do.
-func succeeded(status int) bool { return status == 0 || status < 400 }
 
 func (s *sample) add(o sample) {
 	s.took = append(s.took, o.took...)
@@ -34,10 +40,19 @@ func (s *sample) add(o sample) {
 	for status, n := range o.statuses {
 		s.statuses[status] += n
 	}
+	s.each = append(s.each, make([]int, max(0, len(o.each)-len(s.each)))...)
+	for i, n := range o.each {
+		s.each[i] += n
+	}
 }
 
 // rate is the successes in a second.
-func (s *sample) rate() float64 { return float64(len(s.took)) / s.elapsed.Seconds() }
+func (s *sample) rate() float64 {
+	if s.elapsed == 0 {
+		return 0
+	}
+	return float64(len(s.took)) / s.elapsed.Seconds()
+}
 
 // quantile is the smallest duration that the share q of the successes did not
 // exceed; 0 if there are none. It sorts.
@@ -49,6 +64,20 @@ func (s *sample) quantile(q float64) time.Duration {
 	return s.took[min(int(q*float64(len(s.took))), len(s.took)-1)]
 }
 
+// fairness is the rate of the slowest worker by that of the median one: 1 where
+// all were equally quick, and where there is only one.
+func (s *sample) fairness() float64 {
+	if len(s.each) < 2 {
+		return 1
+	}
+	sorted := slices.Sorted(slices.Values(s.each))
+	median := sorted[len(sorted)/2]
+	if median == 0 {
+		return 0
+	}
+	return float64(sorted[0]) / float64(median)
+}
+
 // answers is how often each status came.
 func (s *sample) answers() string {
 	var parts []string
@@ -58,49 +87,53 @@ func (s *sample) answers() string {
 	return strings.Join(parts, ", ")
 }
 
-// drive runs all workers, each in a goroutine and again and again, for d. It waits
-// for what was begun, and for nothing else.
-func drive(ctx context.Context, workers []worker, d time.Duration) (sample, error) {
+// drive runs all workers of all groups at once, each in a goroutine and again and
+// again, for d. It waits for what was begun, and for nothing else. The samples are
+// those of the groups.
+func drive(ctx context.Context, d time.Duration, groups ...[]worker) ([]sample, error) {
 	var (
-		mu    sync.Mutex
-		all   = sample{statuses: map[int]int{}}
-		first error
-		wg    sync.WaitGroup
-		start = time.Now()
-		end   = start.Add(d)
+		mu      sync.Mutex
+		first   error
+		wg      sync.WaitGroup
+		samples = make([]sample, len(groups))
+		start   = time.Now()
+		end     = start.Add(d)
 	)
-	for _, work := range workers {
-		wg.Go(func() {
-			mine := sample{statuses: map[int]int{}}
-			var err error
-			for began := time.Now(); began.Before(end) && err == nil; {
-				var status int
-				if status, err = work(); err == nil {
-					err = ctx.Err()
+	for g, workers := range groups {
+		samples[g].each = make([]int, len(workers))
+		for i, work := range workers {
+			wg.Go(func() {
+				mine := sample{statuses: map[int]int{}}
+				var err error
+				for began := time.Now(); began.Before(end) && err == nil; {
+					var ok bool
+					if ok, err = work(mine.statuses); err == nil {
+						err = ctx.Err()
+					}
+					now := time.Now()
+					if err == nil && ok {
+						mine.took = append(mine.took, now.Sub(began))
+					}
+					began = now
 				}
-				now := time.Now()
-				if err == nil && succeeded(status) {
-					mine.took = append(mine.took, now.Sub(began))
+				mu.Lock()
+				defer mu.Unlock()
+				samples[g].add(mine)
+				samples[g].each[i] = len(mine.took)
+				if first == nil {
+					first = err
 				}
-				if status != 0 {
-					mine.statuses[status]++
-				}
-				began = now
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all.add(mine)
-			if first == nil {
-				first = err
-			}
-		})
+			})
+		}
 	}
 	wg.Wait()
-	all.elapsed = time.Since(start)
-	return all, first
+	for g := range samples {
+		samples[g].elapsed = time.Since(start)
+	}
+	return samples, first
 }
 
-// comparison is Landfast beside its floor.
+// comparison is what we do beside its floor.
 type comparison struct{ ours, floor sample }
 
 // comparisonTurns is how often each side runs: often enough that both see what
@@ -108,25 +141,29 @@ type comparison struct{ ours, floor sample }
 const comparisonTurns = 4
 
 // compare drives both sides for d each, in turns. Before that, every worker runs
-// once unmeasured, which opens its connection and its files.
+// once unmeasured, which opens its files.
 func compare(ctx context.Context, ours, floor []worker, d time.Duration) (comparison, error) {
-	var c comparison
-	for _, work := range slices.Concat(ours, floor) {
-		if _, err := work(); err != nil {
-			return c, err
+	a, b := &side{workers: ours}, &side{workers: floor}
+	err := takeTurns(ctx, []*side{a, b}, d)
+	return comparison{a.sample, b.sample}, err
+}
+
+// takeTurns drives every side for d, in turns and each time in the other order, so
+// that what else the machine does, and what grows, falls on all of them.
+func takeTurns(ctx context.Context, sides []*side, d time.Duration) error {
+	for _, x := range sides {
+		if err := x.warmUp(ctx, d/comparisonTurns); err != nil {
+			return err
 		}
 	}
+	order := slices.Clone(sides)
 	for range comparisonTurns {
-		for _, side := range []struct {
-			sum     *sample
-			workers []worker
-		}{{&c.floor, floor}, {&c.ours, ours}} {
-			part, err := drive(ctx, side.workers, d/comparisonTurns)
-			if err != nil {
-				return c, err
+		for _, x := range order {
+			if err := x.turn(ctx, d/comparisonTurns); err != nil {
+				return err
 			}
-			side.sum.add(part)
 		}
+		slices.Reverse(order)
 	}
-	return c, nil
+	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -17,9 +19,10 @@ import (
 // floorFlag makes the bench serve the floor.
 const floorFlag = "floor"
 
-// floor is the bare HTTP server that Landfast is compared with. It answers GET
+// floor is the bare HTTP server that catalogs are compared with. It answers GET
 // /answer/NAME with what PUT stored there, or with 304 to a request that names an
-// entity tag, and POST /write/NAME the same way, after it made a file durable.
+// entity tag, and POST /write/NAME the same way, after it made files durable, one
+// after another.
 type floor struct {
 	dir   string
 	files atomic.Int64
@@ -28,13 +31,14 @@ type floor struct {
 	answers map[string]answer
 }
 
+// answer is what the floor answers.
 type answer struct {
-	body      []byte
-	fileBytes int // how large a file POST makes durable
+	body  []byte
+	files []int // how large the files are that POST makes durable
 }
 
-// fileBytesHeader is how PUT says answer.fileBytes.
-const fileBytesHeader = "X-File-Bytes"
+// filesHeader is how PUT says answer.files, with commas between them.
+const filesHeader = "X-Files"
 
 func newFloor(dir string) http.Handler {
 	f := &floor{dir: dir, answers: map[string]answer{}}
@@ -42,7 +46,15 @@ func newFloor(dir string) http.Handler {
 	mux.HandleFunc("PUT /answer/{name...}", f.put)
 	mux.HandleFunc("GET /answer/{name...}", f.get)
 	mux.HandleFunc("POST /write/{name...}", f.write)
+	mux.HandleFunc("GET /metrics", showAllocated)
 	return mux
+}
+
+// showAllocated shows what this process has allocated, as Landfast does.
+func showAllocated(w http.ResponseWriter, _ *http.Request) {
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(samples)
+	fmt.Fprintf(w, "%s %d\n", allocatedMetric, samples[0].Value.Uint64())
 }
 
 func (f *floor) put(w http.ResponseWriter, r *http.Request) {
@@ -51,14 +63,21 @@ func (f *floor) put(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	fileBytes, err := strconv.Atoi(r.Header.Get(fileBytesHeader))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	a := answer{body: body}
+	for digits := range strings.SplitSeq(r.Header.Get(filesHeader), ",") {
+		if digits == "" {
+			continue
+		}
+		size, err := strconv.Atoi(digits)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		a.files = append(a.files, size)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.answers[r.PathValue("name")] = answer{body, fileBytes}
+	f.answers[r.PathValue("name")] = a
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -91,15 +110,29 @@ func (f *floor) write(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	name := filepath.Join(f.dir, strconv.FormatInt(f.files.Add(1), 10))
-	if err := writeDurably(name, a.body[:a.fileBytes]); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+	for _, size := range a.files {
+		name := filepath.Join(f.dir, strconv.FormatInt(f.files.Add(1), 10))
+		if err := writeDurably(name, content(a.body, size)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 	}
 	respond(w, a.body)
 }
 
+// content is something of the size to write: of the answer if it is long enough.
+func content(body []byte, size int) []byte {
+	if size <= len(body) {
+		return body[:size]
+	}
+	return make([]byte, size)
+}
+
 func respond(w http.ResponseWriter, body []byte) {
+	if len(body) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // an error means that the client is gone

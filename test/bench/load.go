@@ -2,81 +2,170 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 )
 
-func loadSection(o options) section {
+func readSection() section {
 	sec := section{
-		title: "Loading a table",
-		about: "`GET .../tables/T`, against a bare net/http handler that writes the same bytes. Small metadata has no snapshots;\n" +
-			"`304` is the small table, which the client names the entity tag of.",
-		columns: append([]string{"bytes"}, comparisonColumns...),
+		title: "Reading",
+		about: "The floor writes the same bytes from memory. `config` is `GET /v1/config`, `namespace/load` the namespace, `list` a page of 100\n" +
+			"tables. `load` is `GET .../tables/T`: of small metadata without snapshots, with 1,000 snapshots, of the same table with\n" +
+			"`snapshots=refs`, and the small table when the client names its entity tag. The clients do not decode.",
 	}
 	for _, kind := range []struct {
-		name      string
-		snapshots int
-		known     bool
-	}{{"small", 0, false}, {"snapshots=1000", 1000, false}, {"304", 0, true}} {
-		for _, n := range []int{1, 16} {
-			sec.rows = append(sec.rows, row{
-				name: fmt.Sprintf("load/%s/clients=%d", kind.name, n),
-				run: func(ctx context.Context, s *site) ([]string, error) {
-					return loadRow(ctx, s, n, kind.snapshots, kind.known)
-				},
+		name    string
+		prepare func(ctx context.Context, c *catalog) (get, error)
+	}{
+		{"config", func(_ context.Context, c *catalog) (get, error) { return get{path: c.config}, nil }},
+		{"namespace/load", func(_ context.Context, c *catalog) (get, error) {
+			return get{path: c.path + "/namespaces/" + c.namespace}, nil
+		}},
+		{"load/small", func(ctx context.Context, c *catalog) (get, error) { return loading(ctx, c, 0, "") }},
+		{"load/snapshots=1000", func(ctx context.Context, c *catalog) (get, error) { return loading(ctx, c, 1000, "") }},
+		{"load/refs", func(ctx context.Context, c *catalog) (get, error) { return loading(ctx, c, 1000, "?snapshots=refs") }},
+		{"load/304", knownTable},
+		{"list", listing},
+	} {
+		for _, n := range clientCounts {
+			sec.contest(fmt.Sprintf("%s/clients=%d", kind.name, n), func(ctx context.Context, _ *site, c *catalog) (*side, error) {
+				g, err := kind.prepare(ctx, c)
+				if err != nil {
+					return nil, err
+				}
+				return prepareReads(ctx, c, n, g)
 			})
 		}
 	}
 	return sec
 }
 
-// loadRow loads one table with n clients. known says that they have it already.
-func loadRow(ctx context.Context, s *site, n, snapshots int, known bool) ([]string, error) {
-	if err := s.serve(ctx); err != nil {
-		return nil, err
-	}
-	table := fmt.Sprintf("load-%d", snapshots)
-	if err := s.catalog.ensureTable(ctx, table, snapshots); err != nil {
-		return nil, err
-	}
-	t, err := s.catalog.load(ctx, table)
+// get is a request that reads. A catalog of ours must answer it with the same bytes
+// each time.
+type get struct {
+	path string
+	etag string // of what the client has already
+}
+
+func loading(ctx context.Context, c *catalog, snapshots int, query string) (get, error) {
+	table := fmt.Sprintf("load_%d", snapshots)
+	return get{path: c.tablePath(table) + query}, c.ensureTable(ctx, table, snapshots)
+}
+
+func knownTable(ctx context.Context, c *catalog) (get, error) {
+	g, err := loading(ctx, c, 0, "")
 	if err != nil {
-		return nil, err
+		return g, err
 	}
-	if err := s.setFloor(ctx, table, answer{body: t.body}); err != nil {
-		return nil, err
+	t, err := c.load(ctx, "load_0")
+	if err == nil && t.etag == "" {
+		err = errors.New("a table is answered without an ETag")
 	}
-	var headers []string
-	wantStatus, wantLength := http.StatusOK, len(t.body)
-	if known {
-		headers = []string{"If-None-Match: " + t.etag}
-		wantStatus, wantLength = http.StatusNotModified, 0
-	}
-	workers := func(address, path string) ([]worker, func(), error) {
-		conns, hangUp, err := clients(address, n)
-		var list []worker
-		for _, c := range conns {
-			get := request(http.MethodGet, path, nil, headers...)
-			list = append(list, func() (int, error) {
-				status, length, err := c.exchange(get)
-				if err == nil && (status != wantStatus || length != wantLength) {
-					err = fmt.Errorf("GET %s: status %d with %d bytes, want %d with %d", path, status, length, wantStatus, wantLength)
-				}
-				return status, err
-			})
+	g.etag = t.etag
+	return g, err
+}
+
+// listed is how many tables the namespace has that is listed.
+const listed = 100
+
+func listing(ctx context.Context, c *catalog) (get, error) {
+	const suffix = "_listed"
+	path := c.path + "/namespaces/" + c.namespace + suffix + "/tables"
+	if !c.listed {
+		if _, err := newNamespace(ctx, c, suffix); err != nil {
+			return get{}, err
 		}
-		return list, hangUp, err
+		for i := range listed {
+			if _, _, err := c.call(ctx, http.MethodPost, path, creation(fmt.Sprintf("listed_%03d", i))); err != nil {
+				return get{}, err
+			}
+		}
+		c.listed = true
 	}
-	ours, hangUpOurs, err := workers(s.landfast.address, s.catalog.tablePath(table))
+	return get{path: path + "?pageToken=&pageSize=" + strconv.Itoa(listed)}, nil
+}
+
+// exchanges is what answers a get, and what the floor does for it.
+func (g get) exchanges(ctx context.Context, c *catalog) ([]byte, exchange, error) {
+	if g.etag != "" {
+		return request(http.MethodGet, g.path, nil, "If-None-Match: "+g.etag), exchange{known: true}, nil
+	}
+	body, _, err := c.call(ctx, http.MethodGet, g.path, nil)
+	return request(http.MethodGet, g.path, nil), exchange{answer: answer{body: body}}, err
+}
+
+func prepareReads(ctx context.Context, c *catalog, n int, list ...get) (*side, error) {
+	x := &side{least: &least{clients: n, apart: true}}
+	var requests [][]byte
+	for _, g := range list {
+		r, e, err := g.exchanges(ctx, c)
+		if err != nil {
+			return x, err
+		}
+		requests = append(requests, r)
+		x.least.steps = append(x.least.steps, e)
+		x.bytes = len(e.answer.body)
+	}
+	conns := x.connect(c.address, n)
+	for i, conn := range conns {
+		at := i
+		x.workers = append(x.workers, func(statuses map[int]int) (bool, error) {
+			at = (at + 1) % len(requests)
+			want, wantLength := http.StatusOK, len(x.least.steps[at].answer.body)
+			if list[at].etag != "" {
+				want = http.StatusNotModified
+			}
+			status, length, err := conn.exchange(requests[at])
+			if err == nil && (status != want || !c.foreign && length != wantLength) {
+				err = fmt.Errorf("GET %s: status %d with %d bytes, want %d with %d", list[at].path, status, length, want, wantLength)
+			}
+			statuses[status]++
+			return true, err
+		})
+	}
+	return x, nil
+}
+
+func besideSection() section {
+	sec := section{
+		title: "Readers beside 64 writers",
+		about: "16 clients load a table that nobody writes to, the configuration and a page of 100 tables in turns; the figures are theirs.\n" +
+			"Beside them nobody writes (idle), 64 clients commit to a table each (distinct), or all to one (hot).",
+	}
+	for _, kind := range []string{"idle", "distinct", "hot"} {
+		sec.contest("readers/"+kind, func(ctx context.Context, s *site, c *catalog) (*side, error) {
+			return prepareReaders(ctx, c, kind)
+		})
+	}
+	return sec
+}
+
+const (
+	readersBeside = 16
+	writersBeside = 64
+)
+
+func prepareReaders(ctx context.Context, c *catalog, kind string) (*side, error) {
+	load, err := loading(ctx, c, 0, "")
 	if err != nil {
 		return nil, err
 	}
-	defer hangUpOurs()
-	floor, hangUpFloor, err := workers(s.floor.address, "/answer/"+table)
+	list, err := listing(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	defer hangUpFloor()
-	c, err := compare(ctx, ours, floor, s.options.duration())
-	return append([]string{count(wantLength)}, c.cells()...), err
+	x, err := prepareReads(ctx, c, readersBeside, load, get{path: c.config}, list)
+	if err != nil || kind == "idle" {
+		return x, err
+	}
+	ws, err := prepareWriters(ctx, c, commitWriters(c, "beside", kind, writersBeside))
+	if err != nil {
+		return x, err
+	}
+	x.beside = ws.workers(x.connect(c.address, writersBeside))
+	x.check = ws.verify
+	x.least.besideClients, x.least.beside = writersBeside, ws.least()
+	return x, nil
 }

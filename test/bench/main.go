@@ -2,28 +2,35 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
 
 // runMax bounds a whole run: whatever hangs, it ends.
-const runMax = 15 * time.Minute
+const runMax = 2 * time.Hour
 
 func main() {
 	var o options
 	var pattern, floorDir string
-	flag.Float64Var(&o.seconds, "seconds", 3, "how many `seconds` Landfast, and again the floor, is driven for each row")
+	flag.Float64Var(&o.seconds, "seconds", 2, "how many `seconds` each side of a row is driven")
 	flag.StringVar(&pattern, "run", "", "measure only the rows whose name matches this `regexp`")
 	flag.BoolVar(&o.list, "list", false, "print the names of the rows and exit")
 	flag.StringVar(&o.binary, "binary", "", "measure this `file` instead of building ./cmd/landfast")
 	flag.StringVar(&o.dir, "dir", "", "the `directory` for data, on the disk to be measured (default the system's for temporary files)")
+	flag.Func("url", "measure the Iceberg catalog at `NAME=URL`, too, such as x=http://127.0.0.1:9000/catalog?warehouse=w; may be repeated", o.addURL)
+	flag.Func("with", "start this `catalog` and measure it, too: "+strings.Join(slices.Sorted(maps.Keys(packagedCatalogs)), " or ")+"; may be repeated", o.addWith)
+	flag.BoolVar(&o.scale, "scale", false, "also measure many and large things, which takes long")
+	flag.Float64Var(&o.scaleBy, "scale-by", 1, "with -scale: measure so many `times` as many things, such as 0.01")
+	flag.StringVar(&o.write, "write", "", "write the results as this Markdown `file`, with plots in a directory beside it")
 	flag.StringVar(&floorDir, floorFlag, "", "serve the floor with files in this `directory` until standard input ends (the bench starts itself so)")
 	flag.Parse()
 
@@ -58,6 +65,31 @@ type options struct {
 	list    bool
 	binary  string
 	dir     string
+	urls    []namedURL
+	with    []string
+	write   string
+
+	scale   bool
+	scaleBy float64
+}
+
+type namedURL struct{ name, base string }
+
+func (o *options) addURL(value string) error {
+	name, base, ok := strings.Cut(value, "=")
+	if !ok || name == "" || name == landfast || name == floorName {
+		return errors.New("want NAME=URL, with a name of its own")
+	}
+	o.urls = append(o.urls, namedURL{name, base})
+	return nil
+}
+
+func (o *options) addWith(value string) error {
+	if packagedCatalogs[value] == nil {
+		return errors.New("no such catalog")
+	}
+	o.with = append(o.with, value)
+	return nil
 }
 
 // duration is how long one side of a row runs in all.
@@ -65,48 +97,64 @@ func (o options) duration() time.Duration {
 	return time.Duration(o.seconds * float64(time.Second))
 }
 
+// sideNames are those that lines may be of, in their order.
+func (o options) sideNames() []string {
+	names := append([]string{landfast}, o.with...)
+	for _, u := range o.urls {
+		names = append(names, u.name)
+	}
+	return append(names, floorName)
+}
+
 // section is rows that share a table of results.
 type section struct {
-	title   string
-	about   string
-	columns []string
-	rows    []row
+	title     string
+	about     string
+	columns   []string
+	rows      []row
+	sideWidth int // of the names of sides, where they are not those of catalogs
 }
 
-// row is one measurement. run returns the cells behind the name.
+// contest adds a row that drives the catalogs and the floor.
+func (sec *section) contest(name string, prepare func(ctx context.Context, s *site, c *catalog) (*side, error)) {
+	sec.columns = contestColumns
+	sec.rows = append(sec.rows, contest{name, prepare}.row())
+}
+
+// row is one measurement.
 type row struct {
 	name string
-	run  func(ctx context.Context, s *site) ([]string, error)
+	run  func(ctx context.Context, s *site) (result, error)
 }
+
+// clientCounts is how many clients the rows have.
+var clientCounts = []int{1, 16, 64}
 
 func sections(o options) []section {
-	return []section{loadSection(o), commitSection(o), tablemetaSection(o), storeSection(o), processSection(o)}
-}
-
-// loadAverage says how busy the machine was in the last minute, if it tells.
-func loadAverage() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	one, _, ok := strings.Cut(string(data), " ")
-	if err != nil || !ok {
-		return "unknown"
+	list := []section{
+		readSection(), createSection(), commitSection(), appendSection(), transactionSection(), besideSection(), raceSection(),
+		tablemetaSection(), storeSection(), processSection(),
 	}
-	return one
+	if o.scale {
+		list = append(list, scaleSection(o))
+	}
+	return list
 }
 
 func bench(ctx context.Context, o options) (err error) {
-	began := time.Now()
 	s := &site{options: o}
 	defer func() {
 		if closeErr := s.close(); err == nil {
 			err = closeErr
 		}
 	}()
+	rep := newReport(o, time.Now())
 	if !o.list {
-		fmt.Printf("%s, %s/%s, %d cores, %s, load average %s; %v s per row and side\n",
-			began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), loadAverage(), o.seconds)
+		fmt.Println(rep.machine())
 	}
 	for _, sec := range sections(o) {
-		t := newTable(os.Stdout, sec)
+		t := newTable(os.Stdout, sec, o.sideNames())
+		var rs results
 		for _, r := range sec.rows {
 			if !o.run.MatchString(r.name) {
 				continue
@@ -115,15 +163,31 @@ func bench(ctx context.Context, o options) (err error) {
 				fmt.Println(r.name)
 				continue
 			}
-			cells, err := r.run(ctx, s)
+			res, err := r.run(ctx, s)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
-			t.row(r.name, cells)
+			res.row = r.name
+			t.result(res)
+			rs = append(rs, res)
 		}
+		rep.add(sec, rs)
 	}
-	if !o.list {
-		fmt.Printf("\nEvery acknowledged commit was found. %s in all, load average %s.\n", time.Since(began).Round(time.Second), loadAverage())
+	if o.list {
+		return nil
+	}
+	rep.end(time.Now())
+	fmt.Print("\n", rep.goalsTable(), "\n", rep.closing(), "\n")
+	if o.write != "" {
+		return rep.write(o.write)
 	}
 	return nil
+}
+
+// single is a row of one line.
+func single(l line, err error) (result, error) { return result{lines: []line{l}}, err }
+
+// one is a row of one line that needs nothing but the site.
+func one(run func(context.Context, *site) (line, error)) func(context.Context, *site) (result, error) {
+	return func(ctx context.Context, s *site) (result, error) { return single(run(ctx, s)) }
 }

@@ -20,12 +20,16 @@ func snapshotJSON(i int, millis int64) string {
 	if i > 0 {
 		parent = fmt.Sprintf(`"parent-snapshot-id":%d,`, snapshotID(i-1))
 	}
-	return fmt.Sprintf(`{"sequence-number":%d,"snapshot-id":%d,%s"timestamp-ms":%d,"summary":{"operation":"append",`+
+	return fmt.Sprintf(`{"sequence-number":%d,"snapshot-id":%d,%s"timestamp-ms":%d,%s}`, i+1, snapshotID(i), parent, millis, snapshotRest(snapshotID(i)))
+}
+
+// snapshotRest is what snapshots have besides numbers.
+func snapshotRest(id int64) string {
+	return fmt.Sprintf(`"summary":{"operation":"append",`+
 		`"spark.app.id":"application_1700000000000_0042","added-data-files":"12","added-records":"480000","added-files-size":"31457280",`+
 		`"changed-partition-count":"3","total-records":"96000000","total-files-size":"6291456000","total-data-files":"2400",`+
 		`"total-delete-files":"0","total-position-deletes":"0","total-equality-deletes":"0","engine-name":"spark","engine-version":"3.5.6"},`+
-		`"manifest-list":"file:///lake/sales/orders/metadata/snap-%d-1-0f7d5c1e-6b1c-4d0a-9d58-3f2f7d2a1b10.avro","schema-id":0}`,
-		i+1, snapshotID(i), parent, millis, snapshotID(i))
+		`"manifest-list":"file:///lake/sales/orders/metadata/snap-%d-1-0f7d5c1e-6b1c-4d0a-9d58-3f2f7d2a1b10.avro","schema-id":0`, id)
 }
 
 const (

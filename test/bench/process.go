@@ -40,6 +40,7 @@ type process struct {
 	address string        // host:port
 	ready   time.Duration // from its start to the first answer that it is ready
 	log     string        // the file with what it wrote to standard error
+	metrics bool          // it shows the metrics of Go
 	exited  chan struct{} // closed once it ended and err is set
 	err     error
 }
@@ -56,8 +57,8 @@ func startLandfast(ctx context.Context, binary, data string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.address = address
-	if err := p.awaitReady(ctx); err != nil {
+	p.address, p.metrics = address, true
+	if err := p.awaitReady(ctx, "/readyz", readyMax); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	p.ready = time.Since(began)
@@ -97,18 +98,17 @@ func start(cmd *exec.Cmd, log string) (*process, error) {
 
 // awaitReady asks until the answer is yes. It asks often, because that is the
 // precision of the figure.
-func (p *process) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyMax)
+func (p *process) awaitReady(ctx context.Context, path string, atMost time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	tick := time.NewTicker(500 * time.Microsecond)
 	defer tick.Stop()
 	for {
-		if c, err := dial(p.address); err == nil {
-			status, _, err := c.exchange(request(http.MethodGet, "/readyz", nil))
-			c.hangUp()
-			if err == nil && status == http.StatusOK {
-				return nil
-			}
+		c := newClient(p.address)
+		status, _, err := c.exchange(request(http.MethodGet, path, nil))
+		c.hangUp()
+		if err == nil && status == http.StatusOK {
+			return nil
 		}
 		select {
 		case <-tick.C:
@@ -146,7 +146,7 @@ func startFloor(dir string) (*process, io.Closer, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("the floor did not start: %w\n%s", err, p.logTail()), p.stop())
 	}
-	p.address = strings.TrimSpace(line)
+	p.address, p.metrics = strings.TrimSpace(line), true
 	return p, life, nil
 }
 
@@ -198,4 +198,13 @@ func (p *process) residentBytes() (int64, error) {
 		}
 	}
 	return 0, errors.New("no VmRSS")
+}
+
+// resident is residentBytes to be read by somebody.
+func (p *process) resident() string {
+	bytes, err := p.residentBytes()
+	if err != nil {
+		return "unknown"
+	}
+	return megabytes(bytes)
 }

@@ -7,21 +7,22 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"time"
 )
 
-// site is what rows share: a directory, the program, and one Landfast and one
-// floor that run. Each is made when a row first asks for it.
+// site is what rows share: a directory, the program, the catalogs that are measured
+// and one floor. Each is made when a row first asks for it.
 type site struct {
 	options options
 
 	dir       string
 	binary    string
+	catalogs  []*catalog // Landfast first
+	packaged  []*process // others that the bench started, in their order
 	landfast  *process
 	floor     *process
 	floorLife io.Closer
-	catalog   *catalog
-	writers   map[string]*writer // by the name of the table and of the property
 }
 
 // path is a path in the site's directory, which is made.
@@ -66,23 +67,18 @@ func (s *site) start(ctx context.Context, data string) (*process, error) {
 	return startLandfast(ctx, binary, path)
 }
 
-// mainData is the data directory of the Landfast that rows share.
-const mainData = "data"
+const (
+	// mainData is the data directory of the Landfast that rows share.
+	mainData = "data"
+	// floorFiles is the directory of the floor's files.
+	floorFiles = "floor"
+	landfast   = "landfast"
+)
 
-// serve makes sure that Landfast and the floor run.
+// serve makes sure that the catalogs and the floor run.
 func (s *site) serve(ctx context.Context) (err error) {
-	if s.landfast == nil {
-		if s.landfast, err = s.start(ctx, mainData); err != nil {
-			return err
-		}
-		s.writers = map[string]*writer{}
-		s.catalog = newCatalog(s.landfast.address)
-		if err := s.catalog.createNamespace(ctx); err != nil {
-			return err
-		}
-	}
 	if s.floor == nil {
-		dir, err := s.path("floor")
+		dir, err := s.path(floorFiles)
 		if err != nil {
 			return err
 		}
@@ -90,6 +86,43 @@ func (s *site) serve(ctx context.Context) (err error) {
 			return err
 		}
 		if s.floor, s.floorLife, err = startFloor(dir); err != nil {
+			return err
+		}
+	}
+	if s.landfast != nil {
+		return nil
+	}
+	if s.landfast, err = s.start(ctx, mainData); err != nil {
+		return err
+	}
+	// Others may outlive this run, so that each run has a namespace of its own.
+	namespace := fmt.Sprintf("bench_%d", time.Now().UnixMilli())
+	add := func(name, base string, p *process) error {
+		c, err := newCatalog(ctx, name, base, namespace)
+		if err == nil {
+			err = c.createNamespace(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		c.process, c.foreign = p, p != s.landfast
+		s.catalogs = append(s.catalogs, c)
+		return nil
+	}
+	if err := add(landfast, "http://"+s.landfast.address, s.landfast); err != nil {
+		return err
+	}
+	for _, name := range s.options.with {
+		base, p, err := packagedCatalogs[name](ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := add(name, base, p); err != nil {
+			return err
+		}
+	}
+	for _, u := range s.options.urls {
+		if err := add(u.name, u.base, nil); err != nil {
 			return err
 		}
 	}
@@ -106,33 +139,21 @@ func (s *site) stopLandfast() error {
 	return p.stop()
 }
 
-// setFloor gives the floor an answer and the size of the file it writes.
-func (s *site) setFloor(ctx context.Context, name string, a answer) error {
-	_, _, err := call(ctx, "PUT", "http://"+s.floor.address+"/answer/"+name, a.body, fileBytesHeader, strconv.Itoa(a.fileBytes))
-	return err
-}
-
-// clients opens n connections to an address. The caller ends them with hangUp.
-func clients(address string, n int) (list []*client, hangUp func(), err error) {
-	hangUp = func() {
-		for _, c := range list {
-			c.hangUp()
-		}
+// removeFloorFiles removes what the floor wrote in a row, which may be much.
+func (s *site) removeFloorFiles() error {
+	dir, err := s.path(floorFiles)
+	if err != nil {
+		return err
 	}
-	for range n {
-		c, err := dial(address)
-		if err != nil {
-			hangUp()
-			return nil, nil, err
-		}
-		list = append(list, c)
-	}
-	return list, hangUp, nil
+	return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o777))
 }
 
 // close ends what runs and removes the directory.
 func (s *site) close() error {
 	err := s.stopLandfast()
+	for _, p := range slices.Backward(s.packaged) {
+		p.end()
+	}
 	if s.floor != nil {
 		err = errors.Join(err, s.floorLife.Close(), s.floor.stop())
 	}

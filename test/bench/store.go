@@ -16,7 +16,7 @@ import (
 	"github.com/landfast/landfast/internal/store/embedded"
 )
 
-func storeSection(o options) section {
+func storeSection() section {
 	sec := section{
 		title: "Durable batches in the embedded store",
 		about: "Each applier replaces its own pointer, on the condition that it is as it left it; against one goroutine that appends as\n" +
@@ -26,8 +26,8 @@ func storeSection(o options) section {
 	for _, n := range []int{1, 16, 64} {
 		sec.rows = append(sec.rows, row{
 			name: fmt.Sprintf("store/appliers=%d", n),
-			run: func(ctx context.Context, s *site) ([]string, error) {
-				return storeRow(ctx, s, n)
+			run: func(ctx context.Context, s *site) (result, error) {
+				return single(storeRow(ctx, s, n))
 			},
 		})
 	}
@@ -60,10 +60,10 @@ func (a *applier) apply(ctx context.Context, s *embedded.Store) error {
 	return nil
 }
 
-func storeRow(ctx context.Context, s *site, n int) (cells []string, err error) {
+func storeRow(ctx context.Context, s *site, n int) (l line, err error) {
 	path, err := s.path(fmt.Sprintf("store-%d.db", n))
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
 	var groups, batches atomic.Int64
 	db, err := embedded.Open(ctx, path, embedded.Options{Observe: func(size int, _ time.Duration) {
@@ -71,12 +71,12 @@ func storeRow(ctx context.Context, s *site, n int) (cells []string, err error) {
 		batches.Add(int64(size))
 	}})
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	file, err := os.Create(path + ".floor")
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 
@@ -85,28 +85,31 @@ func storeRow(ctx context.Context, s *site, n int) (cells []string, err error) {
 	for i := range appliers {
 		a := &appliers[i]
 		a.key = key.ForPointer("main", fmt.Sprintf("pointer-%02d", i))
-		ours = append(ours, func() (int, error) { return 0, a.apply(ctx, db) })
+		ours = append(ours, step(func() error { return a.apply(ctx, db) }))
 	}
-	floor := func() (int, error) {
+	floor := step(func() error {
 		if _, err := file.Write(pointerValue); err != nil {
-			return 0, err
+			return err
 		}
-		return 0, file.Sync()
-	}
+		return file.Sync()
+	})
 	c, err := compare(ctx, ours, []worker{floor}, s.options.duration())
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
 	for _, a := range appliers {
 		r, err := db.Get(ctx, a.key)
 		if err != nil {
-			return nil, err
+			return line{}, err
 		}
 		if r.Version != a.version {
-			return nil, fmt.Errorf("%v has version %s, but %s was acknowledged last", a.key, r.Version, a.version)
+			return line{}, fmt.Errorf("%v has version %s, but %s was acknowledged last", a.key, r.Version, a.version)
 		}
 	}
-	all := c.cells()
-	group := fmt.Sprintf("%.1f", float64(batches.Load())/float64(groups.Load()))
-	return []string{all[0], all[1], all[2], group, all[3], all[4], all[5], all[6]}, nil
+	return line{cells: []string{
+		count(c.ours.rate()), short(c.ours.quantile(0.5)), short(c.ours.quantile(0.99)),
+		fmt.Sprintf("%.1f", float64(batches.Load())/float64(groups.Load())),
+		count(c.floor.rate()), short(c.floor.quantile(0.5)), short(c.floor.quantile(0.99)),
+		ratio(c.ours.rate(), c.floor.rate()),
+	}}, nil
 }

@@ -21,7 +21,8 @@ type table struct {
 // cellWidthMin keeps columns of figures aligned under short headings.
 const cellWidthMin = 9
 
-func newTable(w io.Writer, sec section) *table {
+// newTable is a table for the rows of a section, which sides of these names may have.
+func newTable(w io.Writer, sec section, sides []string) *table {
 	t := &table{w: w, sec: sec, widths: []int{len("row")}}
 	for _, r := range sec.rows {
 		t.widths[0] = max(t.widths[0], len(r.name))
@@ -29,10 +30,18 @@ func newTable(w io.Writer, sec section) *table {
 	for _, c := range sec.columns {
 		t.widths = append(t.widths, max(cellWidthMin, len(c)))
 	}
+	if sec.columns[0] == sideColumn {
+		if sec.sideWidth > 0 {
+			t.widths[1] = sec.sideWidth
+		}
+		for _, name := range sides {
+			t.widths[1] = max(t.widths[1], len(name))
+		}
+	}
 	return t
 }
 
-func (t *table) row(name string, cells []string) {
+func (t *table) result(r result) {
 	if !t.begun {
 		t.begun = true
 		fmt.Fprintf(t.w, "\n## %s\n\n%s\n\n", t.sec.title, t.sec.about)
@@ -46,7 +55,9 @@ func (t *table) row(name string, cells []string) {
 		}
 		t.line(rule)
 	}
-	t.line(slices.Concat([]string{name}, cells))
+	for _, l := range r.lines {
+		t.line(slices.Concat([]string{r.row}, l.cells))
+	}
 }
 
 func (t *table) line(cells []string) {
@@ -59,17 +70,6 @@ func (t *table) line(cells []string) {
 		}
 	}
 	fmt.Fprintln(t.w, b.String())
-}
-
-// The columns of a comparison, and the cells under them.
-var comparisonColumns = []string{"rate/s", "p50", "p99", "floor/s", "floor p50", "floor p99", "ratio", "answers"}
-
-func (c comparison) cells() []string {
-	return []string{
-		count(c.ours.rate()), short(c.ours.quantile(0.5)), short(c.ours.quantile(0.99)),
-		count(c.floor.rate()), short(c.floor.quantile(0.5)), short(c.floor.quantile(0.99)),
-		ratio(c.ours.rate(), c.floor.rate()), c.ours.answers(),
-	}
 }
 
 func ratio(ours, floor float64) string { return fmt.Sprintf("%.2f", ours/floor) }

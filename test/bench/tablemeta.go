@@ -12,7 +12,7 @@ import (
 	"github.com/landfast/landfast/internal/tablemeta"
 )
 
-func tablemetaSection(o options) section {
+func tablemetaSection() section {
 	sec := section{
 		title: "One commit in tablemeta",
 		about: "From the bytes of one metadata file to those of the next: parse, check requirements, add a snapshot and move `main`, write.\n" +
@@ -22,35 +22,35 @@ func tablemetaSection(o options) section {
 	for _, n := range []int{1, 100, 1000, 10_000} {
 		sec.rows = append(sec.rows, row{
 			name: fmt.Sprintf("tablemeta/snapshots=%d", n),
-			run: func(ctx context.Context, s *site) ([]string, error) {
-				return tablemetaRow(ctx, n, s.options.duration())
+			run: func(ctx context.Context, s *site) (result, error) {
+				return single(tablemetaRow(ctx, n, s.options.duration()))
 			},
 		})
 	}
 	return sec
 }
 
-func tablemetaRow(ctx context.Context, n int, d time.Duration) ([]string, error) {
+func tablemetaRow(ctx context.Context, n int, d time.Duration) (line, error) {
 	doc := document(n)
 	reqs, updates, err := appendCommit(n)
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
 	now := time.UnixMilli(benchStart + int64(n+2)*1000)
-	commit := func() (int, error) { return 0, commitDocument(doc, n, reqs, updates, now) }
-	floor := func() (int, error) {
+	commit := func() error { return commitDocument(doc, n, reqs, updates, now) }
+	floor := step(func() error {
 		if !json.Valid(doc) || len(bytes.Clone(doc)) == 0 {
-			return 0, errors.New("the document is not JSON")
+			return errors.New("the document is not JSON")
 		}
-		return 0, nil
-	}
-	c, err := compare(ctx, []worker{commit}, []worker{floor}, d)
+		return nil
+	})
+	c, err := compare(ctx, []worker{step(commit)}, []worker{floor}, d)
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
-	allocations := testing.AllocsPerRun(10, func() { _, err = commit() })
+	allocations := testing.AllocsPerRun(10, func() { err = commit() })
 	if err != nil {
-		return nil, err
+		return line{}, err
 	}
 	p50 := c.ours.quantile(0.5)
 	target := "none"
@@ -60,10 +60,10 @@ func tablemetaRow(ctx context.Context, n int, d time.Duration) ([]string, error)
 	case 10_000:
 		target = against(p50, 30*time.Millisecond, "30 ms")
 	}
-	return []string{
+	return line{cells: []string{
 		count(len(doc)), short(p50), short(c.ours.quantile(0.99)), count(allocations),
 		short(c.floor.quantile(0.5)), ratio(c.ours.rate(), c.floor.rate()), target,
-	}, nil
+	}}, nil
 }
 
 // appendCommit is what a client sends that appends one snapshot to document(n).

@@ -34,9 +34,12 @@ func TestVerify(t *testing.T) {
 			}))
 			defer server.Close()
 			defer callClient.CloseIdleConnections()
-			s := &site{catalog: newCatalog(strings.TrimPrefix(server.URL, "http://"))}
-			c.writer.table, c.writer.property = "t", "value"
-			err := s.verify(t.Context(), []*writer{&c.writer}, map[string]int{"t": before})
+			c.writer.tables, c.writer.property = []string{"t"}, "value"
+			ws := &writers{
+				catalog: &catalog{address: strings.TrimPrefix(server.URL, "http://"), path: "/v1/main", namespace: "bench"},
+				list:    []*writer{&c.writer}, tables: []string{"t"}, before: map[string]int{"t": before}, counted: true,
+			}
+			err := ws.verify(t.Context())
 			if c.want == "" && err != nil {
 				t.Error(err)
 			}
