@@ -27,6 +27,8 @@ import (
 type Once struct {
 	Request OnceRequest
 	Inner   Mutation
+
+	replayed bool // the result is that of the first time
 }
 
 // OnceRequest names the request that is made once.
@@ -94,7 +96,7 @@ func (op *Once) Plan() kernel.Plan {
 
 // ShowLatest implements kernel.Latest. A later time the key gives the first result all the same.
 func (op *Once) ShowLatest(last kernel.Operation) {
-	if inner, ok := op.Inner.(kernel.Latest); ok {
+	if inner, ok := op.Inner.(kernel.Latest); ok && !op.replayed {
 		inner.ShowLatest(last)
 	}
 }
@@ -109,6 +111,7 @@ func unwrapped(op kernel.Operation) kernel.Operation {
 
 // Decide implements kernel.Operation.
 func (op *Once) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.replayed = false
 	if planted.Is(planted.KeyForgotten) {
 		return op.Inner.Decide(ctx, tx)
 	}
@@ -121,6 +124,7 @@ func (op *Once) Decide(ctx context.Context, tx *kernel.Tx) error {
 			return refuse(ErrUnprocessable, "Idempotency-Key %s was used for another request (%s): use a new key for each request",
 				op.Request.Key, record.Value.Op)
 		}
+		op.replayed = true
 		return op.replay(ctx, tx, record.Value)
 	}
 	if err := op.Inner.Decide(ctx, tx); err != nil {

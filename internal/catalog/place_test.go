@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -219,5 +220,40 @@ func TestGiveUpNeedsToRead(t *testing.T) {
 	s.must(op)
 	if len(op.Result.Files) != 1 {
 		t.Errorf("given up: %q", op.Result.Files)
+	}
+}
+
+// Some catalogs name their files v1, v2 and so on, and give a name again once its table is gone. What was remembered of the
+// former file is not shown for the one that was registered, and no commit rests on it.
+func TestRegisterAtRememberedLocation(t *testing.T) {
+	s := newPlainStack(t)
+	s.must(createTableAt("ns.a", "file:///w/main/x/a"))
+	s.must(createTableAt("ns.b", "file:///w/main/x/b"))
+	scope := blob.Scope{{URI: "file:///w/main", Dir: "/w/main"}}
+	const file = "file:///w/main/x/h/metadata/v1.metadata.json"
+	for i, name := range []string{"ns.a", "ns.b"} {
+		load := loadTable(name)
+		s.must(load)
+		s.must(&catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: "main", Table: ident(name)}})
+		if i > 0 {
+			s.must(&catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: "main", Table: ident("ns.t")}})
+			if err := s.files.Delete(t.Context(), scope, file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.files.Create(t.Context(), scope, file, load.Result.Metadata); err != nil {
+			t.Fatal(err)
+		}
+		s.must(register("ns.t", file))
+		again := loadTable("ns.t")
+		s.must(again)
+		if diff := cmp.Diff(string(load.Result.Metadata), string(again.Result.Metadata)); diff != "" {
+			t.Errorf("what is loaded is not what was registered (-want +got)\n%s", diff)
+		}
+	}
+	commit := setProperty("ns.t", "k", "v")
+	s.must(commit)
+	if !bytes.Contains(commit.Result.Metadata, []byte("x/b")) {
+		t.Errorf("the commit rests on what was there before: %s", commit.Result.Metadata)
 	}
 }

@@ -127,6 +127,8 @@ func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, ki
 	if err := d.Verify(); err != nil {
 		return none, refuse(ErrInvalid, "Cannot register %s %s: The metadata file %s cannot be used: %v", kind, t, file, err)
 	}
+	// Some catalogs give a file the name of one that they have deleted: what was remembered of that one ends.
+	tx.Remember(memoOfFile(w, file), d, d.Size())
 	return d, nil
 }
 

@@ -10,8 +10,8 @@ import (
 
 // place is where files lie: a root of a warehouse.
 type place struct {
-	warehouse string
-	uri, dir  string // of the root
+	warehouse, id string // name and id: another one may be made under the name
+	uri, dir      string // of the root
 }
 
 func (p place) scope() blob.Scope { return blob.Scope{p.root()} }
@@ -27,7 +27,7 @@ type placed struct {
 // format is the first byte of a record's value. It changes when the rest does.
 const format = 1
 
-// encode makes the value of a record: the format; the number of places and each one's three texts; the number of
+// encode makes the value of a record: the format; the number of places and each one's four texts; the number of
 // files and of each the number of its place, its location and its bytes. Numbers are uvarints, texts and bytes come
 // behind their length.
 func encode(files []placed) []byte {
@@ -46,7 +46,7 @@ func encode(files []placed) []byte {
 	}
 	out = binary.AppendUvarint(out, uint64(len(places)))
 	for _, p := range places {
-		out = appendText(appendText(appendText(out, p.warehouse), p.uri), p.dir)
+		out = appendText(appendText(appendText(appendText(out, p.warehouse), p.id), p.uri), p.dir)
 	}
 	out = binary.AppendUvarint(out, uint64(len(files)))
 	for _, f := range files {
@@ -73,7 +73,7 @@ func decode(value []byte) ([]placed, error) {
 	d := decoder{rest: value[1:]}
 	places := make([]place, d.count())
 	for i := range places {
-		places[i] = place{warehouse: string(d.text()), uri: string(d.text()), dir: string(d.text())}
+		places[i] = place{warehouse: string(d.text()), id: string(d.text()), uri: string(d.text()), dir: string(d.text())}
 	}
 	files := make([]placed, d.count())
 	for i := range files {

@@ -8,7 +8,7 @@ import (
 )
 
 var files = rapid.Custom(func(t *rapid.T) placed {
-	places := []place{{"w", "file:///lake", "/lake"}, {"w", "file:///b", "/data/b"}, {"\x00é", "", "C:\\lake"}}
+	places := []place{{"w", "1", "file:///lake", "/lake"}, {"w", "2", "file:///lake", "/lake"}, {"\x00é", "", "", "C:\\lake"}}
 	return placed{
 		place:    rapid.SampledFrom(places).Draw(t, "place"),
 		location: rapid.String().Draw(t, "location"),
@@ -40,7 +40,7 @@ func TestCodec(t *testing.T) {
 
 // Property: no value makes decode panic, or take more memory than it deserves.
 func FuzzDecode(f *testing.F) {
-	f.Add(encode([]placed{{place{"w", "u", "d"}, "l", []byte("x")}}))
+	f.Add(encode([]placed{{place{"w", "i", "u", "d"}, "l", []byte("x")}}))
 	f.Add([]byte{format, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Add([]byte{format, 0, 1, 0, 0})
 	f.Fuzz(func(t *testing.T, value []byte) {

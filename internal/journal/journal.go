@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,11 +57,11 @@ type Journal struct {
 	made atomic.Bool   // files were made since the last Sync began
 
 	mu       sync.Mutex
-	inFlight int                    // bytes of admitted and applied
-	admitted map[string]*riding     // by location: from Admit until Applied or Drop
-	applied  map[string]*group      // by batch: what is to be made durable
-	places   map[place]bool         // whether files may ride there, as far as it was asked
-	stuck    map[store.Version]bool // records that Recover could not settle
+	inFlight int                        // bytes of admitted and applied
+	admitted map[string]*riding         // by location: from Admit until Applied or Drop
+	applied  map[string]*group          // by batch: what is to be made durable
+	places   map[place]bool             // whether files may ride there, as far as it was asked
+	stuck    map[store.Version][]string // records that Recover could not settle, and whose files they hold
 
 	// For Recover and Run alone, which come one after the other.
 	seen   map[store.Version]bool // records of no known group, when it was last looked
@@ -77,6 +78,7 @@ type riding struct {
 // group is the files of one applied batch.
 type group struct {
 	files, bytes int
+	warehouses   []string // whose files these are
 	// suspect says that a Sync has failed since some of the files were made: they must be rewritten.
 	suspect bool
 }
@@ -104,7 +106,7 @@ func New(opt Options) *Journal {
 	return &Journal{
 		opt: opt, wake: make(chan struct{}, 1),
 		admitted: map[string]*riding{}, applied: map[string]*group{}, places: map[place]bool{},
-		stuck: map[store.Version]bool{}, seen: map[store.Version]bool{}, warned: map[string]bool{},
+		stuck: map[store.Version][]string{}, seen: map[store.Version]bool{}, warned: map[string]bool{},
 	}
 }
 
@@ -120,7 +122,13 @@ func (j *Journal) Admit(ctx context.Context, f File) bool {
 	if !ok {
 		return false
 	}
-	p := place{warehouse: f.Warehouse, uri: root.URI, dir: root.Dir}
+	// The id is read each time: one from before the warehouse was made again would let Recover take the file for
+	// nobody's. If that happens from now on, the batch fails its conditions.
+	w, err := j.opt.Store.Get(ctx, key.ForWarehouse(f.Warehouse))
+	if err != nil || !w.Exists() {
+		return false
+	}
+	p := place{warehouse: f.Warehouse, id: w.ID, uri: root.URI, dir: root.Dir}
 	if !j.ridesIn(ctx, p, f) {
 		return false
 	}
@@ -195,6 +203,9 @@ func (j *Journal) Applied(batch string, files []File) {
 			g.files++
 			g.bytes += r.size
 			g.suspect = g.suspect || r.suspect
+			if !slices.Contains(g.warehouses, r.place.warehouse) {
+				g.warehouses = append(g.warehouses, r.place.warehouse)
+			}
 		}
 	}
 	j.applied[batch] = g

@@ -339,7 +339,7 @@ func TestSettled(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { h.Run(ctx) })
 		began := time.Now()
-		if err := h.Settled(t.Context()); err != nil {
+		if err := h.Settled(t.Context(), "w"); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 100*time.Millisecond {
@@ -349,7 +349,7 @@ func TestSettled(t *testing.T) {
 		cancel()
 		running.Wait()
 		h.commit(file("b", "bbb"))
-		if err := h.Settled(t.Context()); !errors.Is(err, errRiding) { // nobody settles
+		if err := h.Settled(t.Context(), "w"); !errors.Is(err, errRiding) { // nobody settles
 			t.Errorf("got %v", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/store"
 )
@@ -30,8 +31,8 @@ func (j *Journal) Recover(ctx context.Context) error {
 		after = page[len(page)-1].Key.Path
 		left := j.settleRecords(ctx, page, true)
 		j.mu.Lock()
-		for _, version := range left {
-			j.stuck[version] = true
+		for _, r := range left {
+			j.stuck[r.Version] = warehouses(r)
 		}
 		j.mu.Unlock()
 		recovered += len(page) - len(left)
@@ -65,7 +66,7 @@ func (j *Journal) retry(ctx context.Context) {
 		left := j.settleRecords(ctx, records, true)
 		j.mu.Lock()
 		for _, version := range some {
-			if !slices.Contains(left, version) {
+			if !slices.ContainsFunc(left, func(r store.Record) bool { return r.Version == version }) {
 				delete(j.stuck, version)
 			}
 		}
@@ -95,7 +96,8 @@ func (j *Journal) look(ctx context.Context) {
 		var forgotten []store.Record
 		for _, r := range page {
 			j.mu.Lock()
-			known := j.applied[string(r.Version)] != nil || j.stuck[r.Version]
+			_, known := j.stuck[r.Version]
+			known = known || j.applied[string(r.Version)] != nil
 			j.mu.Unlock()
 			switch {
 			case known:
@@ -112,7 +114,7 @@ func (j *Journal) look(ctx context.Context) {
 }
 
 // settleRecords rewrites the files of records, removes those whose files are durable, and gives the others.
-func (j *Journal) settleRecords(ctx context.Context, records []store.Record, missing bool) (left []store.Version) {
+func (j *Journal) settleRecords(ctx context.Context, records []store.Record, missing bool) (left []store.Record) {
 	durable := map[store.Version]bool{}
 	var batches []string
 	for _, r := range j.rewrite(ctx, records, missing) {
@@ -128,10 +130,21 @@ func (j *Journal) settleRecords(ctx context.Context, records []store.Record, mis
 	}
 	for _, r := range records {
 		if !durable[r.Version] {
-			left = append(left, r.Version)
+			left = append(left, r)
 		}
 	}
 	return left
+}
+
+// warehouses tells whose files a record holds, by name: nobody's, as far as one knows, if it cannot be read.
+func warehouses(r store.Record) (names []string) {
+	files, _ := decode(r.Value) // rewrite has logged the error
+	for _, f := range files {
+		if !slices.Contains(names, f.place.warehouse) {
+			names = append(names, f.place.warehouse)
+		}
+	}
+	return names
 }
 
 // rewriteMax is how many files are rewritten at once: their fsyncs share the journal commits of the file system.
@@ -214,7 +227,8 @@ func (j *Journal) rewriteFile(ctx context.Context, f placed, missing bool) error
 var errGone = errors.New("the warehouse is gone")
 
 // check tells whether the root is the one that the warehouse has marked, and not the directory on which its volume should
-// be mounted. The id of a warehouse is that of its record.
+// be mounted. The id of a warehouse is that of its record. Where another warehouse has the name by now, the root is
+// nobody's, unless it is that one's too.
 func (j *Journal) check(ctx context.Context, p place) error {
 	w, err := j.opt.Store.Get(ctx, key.ForWarehouse(p.warehouse))
 	if err != nil {
@@ -223,5 +237,9 @@ func (j *Journal) check(ctx context.Context, p place) error {
 	if !w.Exists() {
 		return errGone
 	}
-	return j.opt.Files.CheckMark(ctx, p.root(), w.ID)
+	err = j.opt.Files.CheckMark(ctx, p.root(), w.ID)
+	if w.ID != p.id && errors.Is(err, blob.ErrMarkMissing) {
+		return errGone
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -52,10 +53,11 @@ const settledLimit = 20 * time.Second
 
 var errRiding = errors.New("journal: files ride that a start would write anew")
 
-// Settled returns once no start writes a file anew whose batch was applied before the call: who deletes such a file
-// then has deleted it for good. It waits for Run. (A batch whose outcome nobody knew is not waited for: if there is a crash
+// Settled returns once no start writes a file of the warehouse anew whose batch was applied before the call: who deletes
+// such a file then has deleted it for good. It waits for Run, but not for files of other warehouses that cannot be
+// written, nor for records that cannot be read. (A batch whose outcome nobody knew is not waited for: if there is a crash
 // within two minutes, its files come back.)
-func (j *Journal) Settled(ctx context.Context) error {
+func (j *Journal) Settled(ctx context.Context, warehouse string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, settledLimit, errRiding)
 	defer cancel()
 	j.mu.Lock()
@@ -72,8 +74,15 @@ func (j *Journal) Settled(ctx context.Context) error {
 	j.mu.Unlock()
 	j.hurry()
 	return j.until(ctx, func() bool {
-		maps.DeleteFunc(applied, func(batch string, g *group) bool { return j.applied[batch] != g })
-		return len(applied) == 0 && len(j.stuck) == 0
+		maps.DeleteFunc(applied, func(batch string, g *group) bool {
+			return j.applied[batch] != g || g.suspect && !slices.Contains(g.warehouses, warehouse)
+		})
+		for _, names := range j.stuck {
+			if slices.Contains(names, warehouse) {
+				return false
+			}
+		}
+		return len(applied) == 0
 	})
 }
 
@@ -106,8 +115,11 @@ func (j *Journal) settle(ctx context.Context) {
 		return
 	}
 	start := time.Now()
+	if planted.Is(planted.RecordsBeforeFiles) {
+		_, _ = j.remove(ctx, slices.Sorted(maps.Keys(groups)))
+	}
 	if err := j.opt.Files.Sync(ctx); err != nil {
-		if ctx.Err() != nil {
+		if errors.Is(err, ctx.Err()) { // nothing was tried
 			j.made.Store(true)
 			return
 		}

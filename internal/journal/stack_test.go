@@ -103,15 +103,23 @@ func (s server) wantFiles(t *testing.T, bodies map[string][]byte) {
 	}
 }
 
-// tempDir is t.TempDir without the characters of a test's name that no location may have.
+// tempDir is t.TempDir without the characters of a test's name that no location may have, and where files are deferred: on
+// an overlay they are not.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "journal-")
-	if err != nil {
-		t.Fatal(err)
+	for _, parent := range []string{"", "/dev/shm"} {
+		dir, err := os.MkdirTemp(parent, "journal-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		uri := blob.DirURI(dir)
+		if local.New().Defers(blob.Scope{{URI: uri, Dir: dir}}, uri+"/f") {
+			return dir
+		}
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
+	t.Fatal("neither the directory of the tests nor /dev/shm defers")
+	return ""
 }
 
 func deferring(t *testing.T) {

@@ -46,7 +46,9 @@ type group struct {
 	leader *run
 	// reserves says that after some conflicts the operations queue for more than they did.
 	reserves bool
-	// sent says that a batch is on its way, whose operations nobody can call back.
+	// view is that of the round which is on.
+	view *view
+	// sent says that its batch is on its way, whose operations nobody can call back.
 	sent bool
 }
 
@@ -97,18 +99,18 @@ func (g *group) lead(own *run) {
 	}
 }
 
-// patience is a context that lasts as long as any of them waits.
+// patience is a context that lasts until the time of the first of them is spent.
 func (g *group) patience() (context.Context, context.CancelFunc) {
 	if len(g.present()) == 1 {
 		return g.waiting[0].ctx, func() {}
 	}
-	var last time.Time
+	var first time.Time
 	for _, m := range g.waiting {
-		if d, ok := m.ctx.Deadline(); ok && d.After(last) {
-			last = d
+		if d, ok := m.ctx.Deadline(); ok && (first.IsZero() || d.Before(first)) {
+			first = d
 		}
 	}
-	return context.WithDeadline(context.WithoutCancel(g.waiting[0].ctx), last)
+	return context.WithDeadline(context.WithoutCancel(g.waiting[0].ctx), first)
 }
 
 // dismiss gives up on those whose client left or whose time is spent.
@@ -154,8 +156,15 @@ func (g *group) settle(m *run, v verdict) {
 	}
 }
 
-// abandon is for a leader that panics: nobody waits for it for ever.
+// abandon is for a leader that panics: nobody waits for it for ever, and no file keeps its room.
 func (g *group) abandon() {
+	switch {
+	case g.view == nil:
+	case !g.sent:
+		g.lost(g.view.accepted)
+	case len(g.view.rides()) > 0:
+		g.k.opt.Journal.Drop(g.view.rides())
+	}
 	for _, m := range g.present() {
 		v := verdict{again: true}
 		if g.sent {
@@ -177,6 +186,7 @@ type deferred struct {
 // *store.ConflictError or *store.BlockedError.
 func (g *group) round(own *run) error {
 	v := newView(g.k, len(g.waiting) > 1)
+	g.view = v
 	var later []deferred
 deciding:
 	for _, m := range g.waiting {
@@ -230,7 +240,10 @@ func (g *group) decide(m, own *run, tx *Tx) (_ *Tx, refusal error) {
 			}
 		}()
 	}
-	return tx, m.decide(tx)
+	if refusal = m.decide(tx); refusal == nil && len(tx.writes) > 0 {
+		tx.part = tx.batch(m.plan.Op)
+	}
+	return tx, refusal
 }
 
 // answer gives its verdict to one that rests on what the store holds alone, if that held together at one moment.
@@ -278,8 +291,12 @@ func (g *group) land(v *view, later []deferred) error {
 	}
 	errs, cut := g.upload(v)
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		// What comes behind it was decided on what it would have made of the table.
-		m, err := v.accepted[i].run, errs[i]
+		// Those who failed have failed; the others behind the first of them were decided on what it would have made of the table.
+		for j, err := range errs {
+			if m := v.accepted[j].run; err != nil && (!cut || m.over() != nil) {
+				g.settle(m, verdict{err: timely(err)})
+			}
+		}
 		if !planted.Is(planted.NeighboursOfFailedLand) {
 			g.lost(v.accepted[i:])
 			v.cut(i)
@@ -287,11 +304,9 @@ func (g *group) land(v *view, later []deferred) error {
 		} else {
 			v.accepted = slices.Delete(v.accepted, i, i+1)
 		}
-		if !cut || m.over() != nil {
-			g.settle(m, verdict{err: timely(err)})
-		}
 	}
 	if !slices.ContainsFunc(v.accepted, func(a accepted) bool { return a.run.over() == nil }) {
+		g.view = nil
 		g.lost(v.accepted) // nobody waits for it
 		return nil
 	}
@@ -300,26 +315,11 @@ func (g *group) land(v *view, later []deferred) error {
 
 // landed gives out the verdicts on a batch that was sent.
 func (g *group) landed(v *view, later []deferred, err error) error {
-	g.sent = false
 	unknown := errors.Is(err, store.ErrOutcomeUnknown)
 	if unknown && planted.Is(planted.UnknownIsCleanedUp) {
 		cleanUp(v.accepted[0].run.ctx, g.k.opt.Files, v.files())
 	}
-	if err != nil && !unknown {
-		g.lost(v.accepted)
-	}
-	for _, a := range v.accepted {
-		a.run.report.Wrote, a.run.report.Batch = true, len(v.accepted)
-	}
-	if isConflict(err) {
-		for _, a := range v.accepted {
-			a.run.report.Conflicts++
-		}
-		return err
-	}
-	if err == nil {
-		v.publish()
-	}
+	g.view = nil // from here on its files are no leader's who fails
 	if rides := v.rides(); len(rides) > 0 {
 		switch {
 		case err == nil:
@@ -328,12 +328,29 @@ func (g *group) landed(v *view, later []deferred, err error) error {
 			g.k.opt.Journal.Drop(rides) // its record, if there is one, is found in time
 		}
 	}
+	if err != nil && !unknown {
+		g.sent = false
+		g.lost(v.accepted)
+	}
+	for _, a := range v.accepted {
+		a.run.report.Wrote, a.run.report.Batch = true, len(v.accepted)
+	}
+	if !unknown && isConflict(err) {
+		for _, a := range v.accepted {
+			a.run.report.Conflicts++
+		}
+		return err
+	}
+	if err == nil {
+		v.publish(later)
+	}
 	for i, a := range v.accepted {
 		if unknown && i > 0 && planted.Is(planted.UnknownToLeaderOnly) {
 			continue // decided again
 		}
 		g.settle(a.run, verdict{err: timely(err)})
 	}
+	g.sent = false
 	if err != nil {
 		return nil // the others are decided on what the store holds now
 	}

@@ -39,19 +39,27 @@ func TestKernelOnObjects(t *testing.T) {
 	})
 }
 
-func TestKernelOnEmbedded(t *testing.T) {
-	kerneltest.Run(t, func(t *testing.T) kerneltest.Env {
-		s, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return kerneltest.Env{Store: s, Queue: local.New(local.Options{})}
+func TestKernelOnEmbedded(t *testing.T) { kerneltest.Run(t, onEmbedded) }
+
+func TestKernelRiding(t *testing.T) {
+	kerneltest.RunRiding(t, func(*testing.T) kerneltest.Env {
+		return kerneltest.Env{Store: mem.New(), Queue: local.New(local.Options{})}
 	})
+}
+
+func TestKernelRidingOnEmbedded(t *testing.T) { kerneltest.RunRiding(t, onEmbedded) }
+
+func onEmbedded(t *testing.T) kerneltest.Env {
+	s, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return kerneltest.Env{Store: s, Queue: local.New(local.Options{})}
 }
 
 // op is an operation made of functions, which cannot travel.

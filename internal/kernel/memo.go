@@ -126,5 +126,7 @@ func newMemos(maxBytes int) *memos {
 func (m *memos) keep(id MemoID, made memo) {
 	if made.weight <= m.weightMax && m.weightMax > 0 {
 		m.Set(id.thing(), made)
+	} else {
+		m.Invalidate(id.thing()) // of what it takes the place of
 	}
 }

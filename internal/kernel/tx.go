@@ -32,6 +32,7 @@ type Tx struct {
 	conds  []store.Cond    // Live and Empty
 	writes []store.Write
 	staged []File
+	part   store.Batch      // what all that comes to, once Decide has succeeded and writes
 	fresh  map[MemoID]memo  // of what is staged
 	made   map[key.Key]memo // by the key of what is written
 	stale  []MemoID         // of what is worth no memory any more
@@ -246,14 +247,11 @@ func (tx *Tx) CheckMark(ctx context.Context, root blob.Root, id string) error {
 // the file behind, named by nothing.
 func (tx *Tx) File(f File) { tx.staged = append(tx.staged, f) }
 
-// batch is the decision as one batch: everything read is a condition, but for what a
-// decision before it in the same batch has written.
-func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
-	b := store.Batch{ID: id, Writes: tx.writes, Ops: []store.OpRecord{op}}
+// batch is the decision as a batch of its own, without an id: everything read is a condition. It panics where
+// that is no batch that a store could check: a mistake of the operation.
+func (tx *Tx) batch(op string) store.Batch {
+	b := store.Batch{ID: "decision", Writes: tx.writes}
 	for _, r := range tx.reads {
-		if r.Version == store.Version(id) {
-			continue
-		}
 		if planted.Is(planted.OnlyWritesConditioned) && !slices.ContainsFunc(tx.writes, func(w store.Write) bool { return w.Key == r.Key }) {
 			continue
 		}
@@ -261,7 +259,10 @@ func (tx *Tx) batch(id string, op store.OpRecord) store.Batch {
 	}
 	b.Conds = append(b.Conds, tx.conds...)
 	if tx.listed {
-		panic("kernel: " + op.Name + " listed and writes")
+		panic("kernel: " + op + " listed and writes")
+	}
+	if err := b.Validate(); err != nil {
+		panic("kernel: " + op + ": " + err.Error())
 	}
 	return b
 }

@@ -211,22 +211,20 @@ func (v *view) cut(i int) {
 func (v *view) batch() store.Batch {
 	b := store.Batch{ID: v.id}
 	for i, a := range v.accepted {
-		if i > 0 && planted.Is(planted.NeighboursUnconditioned) {
-			b.Conds = slices.Clip(b.Conds)
-			part := a.tx.batch("", store.OpRecord{})
-			b.Writes = appendWrites(b.Writes, part.Writes)
-			continue
-		}
-		part := a.tx.batch(v.id, store.OpRecord{ID: v.k.opt.NewID(), Name: a.run.plan.Op})
+		part := &a.tx.part
 		for _, c := range part.Conds {
-			if !slices.Contains(b.Conds, c) {
+			own := c.Kind == store.KindIs && c.Version == store.Version(v.id)
+			if i > 0 && planted.Is(planted.NeighboursUnconditioned) {
+				own = true
+			}
+			if !own && !slices.Contains(b.Conds, c) {
 				b.Conds = append(b.Conds, c)
 			}
 		}
 		b.Writes = appendWrites(b.Writes, part.Writes)
-		b.Ops = append(b.Ops, part.Ops...)
+		b.Ops = append(b.Ops, store.OpRecord{ID: v.k.opt.NewID(), Name: a.run.plan.Op})
 	}
-	if rides := v.rides(); len(rides) > 0 {
+	if rides := v.rides(); len(rides) > 0 && !planted.Is(planted.FilesDoNotRide) {
 		w, c := v.k.opt.Journal.Write(v.id, rides)
 		b.Writes, b.Conds = append(b.Writes, w), append(b.Conds, c)
 	}
@@ -261,18 +259,26 @@ func appendWrites(writes, more []store.Write) []store.Write {
 }
 
 // publish is for a batch that is durable: what was made for it is shared, and each operation shows what the
-// last one left.
-func (v *view) publish() {
-	last := v.accepted[len(v.accepted)-1].run.op
+// last one left, also one that had nothing to change.
+func (v *view) publish(later []deferred) {
 	for id, made := range v.fresh {
 		v.k.memo.keep(id, made)
+	}
+	last := v.accepted[len(v.accepted)-1].run.op
+	show := func(op Operation) {
+		if op, ok := op.(Latest); ok && op != last {
+			op.ShowLatest(last)
+		}
 	}
 	for _, a := range v.accepted {
 		for _, id := range a.tx.stale {
 			v.k.memo.Invalidate(id.thing())
 		}
-		if op, ok := a.run.op.(Latest); ok && a.run.op != last {
-			op.ShowLatest(last)
+		show(a.run.op)
+	}
+	for _, d := range later {
+		if d.refusal == nil {
+			show(d.op)
 		}
 	}
 }

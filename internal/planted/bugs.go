@@ -11,6 +11,12 @@ const (
 	UnknownIsCleanedUp    Bug = "kernel: the files of an unknown outcome are deleted"
 )
 
+// Mistakes about files that ride in their batch, in packages kernel and journal.
+const (
+	FilesDoNotRide     Bug = "kernel: the bytes of small files do not ride"
+	RecordsBeforeFiles Bug = "journal: records go before the files are durable"
+)
+
 // Mistakes of combining, in package kernel: rule 6 of the architecture.
 const (
 	NeighboursUnseen        Bug = "kernel: an operation of a batch is decided on the state before its neighbours"

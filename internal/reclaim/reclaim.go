@@ -58,8 +58,8 @@ type Options struct {
 	// Grace is how long a file stays that a reader or a decision on its way may still name: longer
 	// than any request may take.
 	Grace time.Duration
-	// Settled returns once no crash can bring back a file that is there now and is deleted. May be nil.
-	Settled func(ctx context.Context) error
+	// Settled returns once no crash can bring back a file of the warehouse that is there now and is deleted. May be nil.
+	Settled func(ctx context.Context, warehouse string) error
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -212,7 +212,7 @@ func (r *Reclaimer) work(ctx context.Context, l listID) (catalog.Dying, error) {
 		return catalog.Dying{}, nil
 	}
 	if r.opt.Settled != nil {
-		if err := r.opt.Settled(ctx); err != nil {
+		if err := r.opt.Settled(ctx, l.warehouse); err != nil {
 			return catalog.Dying{}, err
 		}
 	}

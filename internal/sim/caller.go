@@ -201,6 +201,15 @@ func (c *caller) write(ctx context.Context, verb, what string, unknown error, do
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if c.w.rides != nil { // stores and files are in the process, and what it has sent dies with it
+		arrived := do
+		do = func(wanted bool) (string, error) {
+			if !c.alive() {
+				return errDead.Error(), errDead
+			}
+			return arrived(wanted)
+		}
+	}
 	s := c.stream(verb, what)
 	if !c.thaw(&s) {
 		return errDead

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,7 @@ import (
 // faulty is a world with these rates, and one caller in it.
 func faulty(v Variant, r rates) (*world, *caller) {
 	w := newWorld(seedOf(1, v))
-	w.profile.rates, w.faulty = r, true
+	w.profile.rates, w.faulty, w.rides = r, true, nil
 	n := w.nodes[0]
 	n.start()
 	return w, &caller{w: w, node: n, life: n.life, name: 1}
@@ -136,6 +137,59 @@ func TestReadFaults(t *testing.T) {
 		w.nodes[0].crash(who.life, &s)
 		if _, err := w.files.Exists(ctx, scope, "file:///main/f"); !errors.Is(err, errDead) {
 			t.Errorf("answered %v", err)
+		}
+		w.heal()
+		w.nodes[0].stop()
+	})
+}
+
+// The loss of power takes files that were deferred, all or the end of some, unless a Sync has made them durable. What a
+// failed one should have is given up: no later Sync helps, and Rewrite does.
+func TestPowerFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, who := faulty(Transactional, rates{})
+		ctx, scope := withCaller(t.Context(), who), blob.Scope{root(mainWarehouse)}
+		const many, data = 30, "0123456789"
+		each := func(kind string, do func(location string)) {
+			for i := range many {
+				do(fmt.Sprintf("file:///main/%s-%d", kind, i))
+			}
+		}
+		demand := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		deferring := func(kind string) {
+			each(kind, func(location string) { demand(w.files.CreateDeferred(ctx, scope, location, []byte(data))) })
+		}
+		deferring("synced")
+		demand(w.files.Sync(ctx))
+		deferring("given-up")
+		deferring("rewritten")
+		w.profile.rates.failBefore = always
+		if err := w.files.Sync(ctx); !errors.Is(err, errFault) {
+			t.Errorf("answered %v", err)
+		}
+		w.profile.rates.failBefore = 0
+		demand(w.files.Sync(ctx))
+		each("rewritten", func(location string) { demand(w.files.Rewrite(ctx, scope, location, []byte(data))) })
+		deferring("late")
+		w.losePower()
+		for _, kind := range []string{"synced", "given-up", "rewritten", "late"} {
+			gone, cut := 0, 0
+			each(kind, func(location string) {
+				switch got, err := w.files.Read(ctx, scope, location, 100); {
+				case errors.Is(err, blob.ErrNotFound):
+					gone++
+				case string(got) != data:
+					cut++
+				}
+			})
+			if taken := kind == "given-up" || kind == "late"; taken != (gone > 0) || taken != (cut > 0) || gone+cut == many {
+				t.Errorf("%s: of %d files %d are gone, and %d cut", kind, many, gone, cut)
+			}
 		}
 		w.heal()
 		w.nodes[0].stop()

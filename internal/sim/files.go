@@ -11,14 +11,18 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/blob"
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/reclaim"
 )
 
 // files are a store of files behind a network. Every root bears every mark.
 type files struct {
-	w  *world
-	at map[string]file // by the normalised location; guarded by the world's mutex
+	w *world
+	// Guarded by the world's mutex.
+	at             map[string]file // by the normalised location
+	deferred, anew int             // files that were made to ride, and written anew
+	lost           int             // files of which the loss of power took all, or the end
 }
 
 // file is one that is there, or was.
@@ -26,6 +30,8 @@ type file struct {
 	File
 	modified time.Time
 	gone     bool // it is not there now
+	unsafe   bool // the loss of power takes it
+	given    bool // up, after a failed Sync: no other helps
 }
 
 // File is a file that was made.
@@ -34,10 +40,13 @@ type File struct {
 	// Deleted says that it was deleted. A copy of the request that made it may have brought it
 	// back since: nobody may rely on that.
 	Deleted bool
+	// Lost says that the loss of power took it, and that nobody has written it anew.
+	Lost bool
 }
 
 var (
 	_ kernel.Files  = (*files)(nil)
+	_ journal.Files = (*files)(nil)
 	_ reclaim.Files = (*files)(nil)
 )
 
@@ -100,6 +109,15 @@ func (f *files) Exists(ctx context.Context, scope blob.Scope, location string) (
 
 // Create implements blob.Store.
 func (f *files) Create(ctx context.Context, scope blob.Scope, location string, data []byte) error {
+	return f.create(ctx, scope, location, data, false)
+}
+
+// CreateDeferred implements blob.Deferrer.
+func (f *files) CreateDeferred(ctx context.Context, scope blob.Scope, location string, data []byte) error {
+	return f.create(ctx, scope, location, data, true)
+}
+
+func (f *files) create(ctx context.Context, scope blob.Scope, location string, data []byte, deferred bool) error {
 	place, err := scope.Canonical(location)
 	if err != nil {
 		return err
@@ -116,9 +134,82 @@ func (f *files) Create(ctx context.Context, scope blob.Scope, location string, d
 		if ok && !bytes.Equal(there.Data, data) {
 			f.w.problems = append(f.w.problems, "two files had the name "+place)
 		}
-		f.at[place] = file{File: File{Data: data, Deleted: there.Deleted}, modified: now}
+		f.at[place] = file{File: File{Data: data, Deleted: there.Deleted}, modified: now, unsafe: deferred}
+		if deferred {
+			f.deferred++
+		}
 		return "ok", nil
 	})
+}
+
+// Defers implements blob.Deferrer.
+func (f *files) Defers(blob.Scope, string) bool { return true }
+
+// Sync implements blob.Deferrer. What it should have made durable and did not is given up.
+func (f *files) Sync(ctx context.Context) error {
+	f.w.mu.Lock()
+	var before []string
+	for place, there := range f.at {
+		if there.unsafe {
+			before = append(before, place)
+		}
+	}
+	f.w.mu.Unlock()
+	each := func(do func(there *file)) {
+		f.w.mu.Lock()
+		defer f.w.mu.Unlock()
+		for _, place := range before {
+			there := f.at[place]
+			do(&there)
+			f.at[place] = there
+		}
+	}
+	c := callerOf(ctx)
+	err := c.write(ctx, "sync", "", errCutOff, func(bool) (string, error) {
+		each(func(there *file) { there.unsafe = there.unsafe && there.given })
+		return fmt.Sprint(len(before)), nil
+	})
+	if err != nil && ctx.Err() == nil && c.alive() {
+		each(func(there *file) { there.given = there.unsafe })
+	}
+	return err
+}
+
+// Rewrite implements blob.Deferrer.
+func (f *files) Rewrite(ctx context.Context, scope blob.Scope, location string, data []byte) error {
+	place, err := scope.Canonical(location)
+	if err != nil {
+		return err
+	}
+	return callerOf(ctx).write(ctx, "rewrite", place, blob.ErrUncertain, func(bool) (string, error) {
+		now := time.Now()
+		f.w.mu.Lock()
+		defer f.w.mu.Unlock()
+		f.at[place] = file{File: File{Data: data, Deleted: f.at[place].Deleted}, modified: now}
+		f.anew++
+		return "ok", nil
+	})
+}
+
+// lose takes the power, and with it of each file that is not durable all, or the end, or nothing. The world's
+// mutex is held.
+func (f *files) lose() {
+	for place, there := range f.at {
+		if !there.unsafe {
+			continue
+		}
+		s := streamOf(f.w.cfg.Seed, textHash("power", place))
+		switch s.n(3) {
+		case 0:
+			there.gone, there.Lost = true, true
+			f.lost++
+		case 1:
+			there.Data = there.Data[:s.n(max(1, len(there.Data)))]
+			f.lost++
+		}
+		there.unsafe, there.given = false, false
+		f.at[place] = there
+	}
 }
 
 // Delete implements blob.Store.
@@ -134,7 +225,7 @@ func (f *files) Delete(ctx context.Context, scope blob.Scope, location string) e
 		if !ok || there.gone {
 			return "not there", nil
 		}
-		there.gone, there.Deleted = true, true
+		there.gone, there.Deleted, there.unsafe = true, true, false
 		f.at[place] = there
 		return "ok", nil
 	})

@@ -30,7 +30,7 @@ func (r *Result) Judge() {
 	note("transactions", check.TransactionsAtomic(r.History))
 	there := func(location string) bool {
 		f, ok := r.Files[location]
-		return ok && !f.Deleted
+		return ok && !f.Deleted && !f.Lost
 	}
 	pointers, dying := check.Pointers(r.Records)
 	note("chains", check.Chains(r.History, check.Files{Pointers: pointers, Dying: dying, Read: func(location string) ([]byte, error) {

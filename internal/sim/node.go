@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
@@ -33,7 +34,8 @@ type node struct {
 
 	// Guarded by the world's mutex.
 	up          bool
-	life        int // counts the times it died
+	recovering  bool // it will be up once its journal has written anew what was lost
+	life        int  // counts the times it died
 	frozenUntil time.Duration
 	cutUntil    time.Duration // it cannot reach the stores
 	skew        time.Duration // of its clock
@@ -53,6 +55,9 @@ func (n *node) reclaimActor() int { return 40 + n.id }
 // recoverActor is what recovers on the node.
 func (n *node) recoverActor() int { return 45 + n.id }
 
+// journalActor is the node's journal.
+func (n *node) journalActor() int { return 60 + n.id }
+
 // clockActor is what happens to the node by itself.
 func (n *node) clockActor() int { return 50 + n.id }
 
@@ -62,7 +67,8 @@ func (n *node) start() {
 	ctx, end := context.WithCancel(context.Background())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n.up, n.ctx, n.end, n.frozenUntil, n.cutUntil = true, ctx, end, 0, 0
+	n.up, n.recovering = w.rides == nil, w.rides != nil
+	n.ctx, n.end, n.frozenUntil, n.cutUntil = ctx, end, 0, 0
 	var queue lock.Locker = yes{}
 	if w.profile.queue {
 		queue = arrivals{n.w, w.cfg.Queue()}
@@ -74,14 +80,16 @@ func (n *node) start() {
 		c := n.caller("recover", n.recoverActor())
 		n.running.Go(func() { n.recover(ctx, over, c) })
 	}
+	rides, settled := n.ride(ctx, records)
 	c := n.caller("reclaim", n.reclaimActor())
 	n.reclaimer = reclaim.New(reclaim.Options{
 		Runner: &runner{caller: c, times: map[uint64]uint64{}}, Files: w.files, Log: slog.New(slog.DiscardHandler), Grace: grace, Now: n.clock,
+		Settled: settled,
 	})
 	reclaimer := n.reclaimer
 	names := &namer{node: n, stream: streamOf(w.cfg.Seed, textHash("names"), uint64(n.id), uint64(n.life))}
 	n.kernel = kernel.New(kernel.Options{
-		Store: records, Files: w.files, Queue: queue, Now: n.clock, NewID: names.newID, NewBatchID: names.newBatchID, Backoff: names.backoff,
+		Store: records, Files: w.files, Queue: queue, Journal: rides, Now: n.clock, NewID: names.newID, NewBatchID: names.newBatchID, Backoff: names.backoff,
 		Limit: callLimit, ApplyLimit: applyLimit, Observe: w.observe,
 		Lost: func(lost []kernel.File) {
 			for _, f := range lost {
@@ -91,8 +99,71 @@ func (n *node) start() {
 	})
 	n.running.Go(func() {
 		w.sleep(c.actor, time.Second, 0)
+		n.awaitRecovery(c)
 		reclaimer.Run(withCaller(ctx, c))
 	})
+}
+
+// ride gives the process a journal, if files ride in this world, and what its reclaimer asks. The world's
+// mutex is held.
+func (n *node) ride(ctx context.Context, records store.Atomic) (_ *journal.Journal, settled func(context.Context, string) error) {
+	w := n.w
+	if w.rides == nil {
+		return nil, nil
+	}
+	names := &namer{node: n, stream: streamOf(w.cfg.Seed, textHash("journal names"), uint64(n.id), uint64(n.life))}
+	opt := *w.rides
+	opt.Store, opt.Files, opt.NewID, opt.Log = records, w.files, names.newBatchID, slog.New(slog.DiscardHandler)
+	j := journal.New(opt)
+	c := n.caller("journal", n.journalActor())
+	n.running.Go(func() {
+		w.sleep(c.actor, time.Millisecond, 0)
+		err := j.Recover(withCaller(ctx, c))
+		w.sleep(c.actor, 0, 0)
+		w.event(c.label, "recover", "", outcomeOf(err))
+		if err != nil {
+			s := streamOf(c.name)
+			n.crash(c.life, &s) //nolint:contextcheck // the next life has no caller
+			return
+		}
+		n.running.Go(func() { n.openUp(ctx, c) })
+		j.Run(withCaller(ctx, c))
+	})
+	return j, func(ctx context.Context, warehouse string) error {
+		asks := callerOf(ctx)
+		tag := asks.stream("settled", "")
+		err := j.Settled(ctx, warehouse)
+		w.sleep(asks.actor, tag.between(0, 5*time.Second), tag) // others were told at the same instant, and would delete together
+		return err
+	}
+}
+
+// openUp lets clients in once no file is left that was not written anew. A server lets them in before, and the tables
+// whose files it could not write lack them for a while; here a file that is missing is always a mistake.
+func (n *node) openUp(ctx context.Context, c *caller) {
+	for n.isRecovering(c.life) {
+		left, err := n.w.records.inner.List(context.WithoutCancel(ctx), key.Unsynceds(), "", 1)
+		if err == nil && len(left) == 0 {
+			n.w.mu.Lock()
+			n.up, n.recovering = true, false
+			n.w.mu.Unlock()
+			return
+		}
+		n.w.sleep(c.actor, 10*time.Millisecond, stream(c.life)+1)
+	}
+}
+
+func (n *node) isRecovering(life int) bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	return n.recovering && n.life == life
+}
+
+// awaitRecovery waits until the node is up, or dead.
+func (n *node) awaitRecovery(c *caller) {
+	for n.isRecovering(c.life) {
+		n.w.sleep(c.actor, 10*time.Millisecond, 0)
+	}
 }
 
 // caller is what the node itself does, in this life. The world's mutex is held.
@@ -125,12 +196,13 @@ func (n *node) recover(ctx context.Context, over *txn.Store, c *caller) {
 func (n *node) crash(life int, s *stream) {
 	w := n.w
 	w.mu.Lock()
-	if n.life != life || !n.up {
+	if n.life != life || !n.up && !n.recovering {
 		w.mu.Unlock()
 		return
 	}
-	n.up = false
+	n.up, n.recovering = false, false
 	n.life++
+	w.files.lose()
 	end := n.end
 	w.mu.Unlock()
 	w.event(n.String(), "crash", fmt.Sprintf("life %d", life), "dead")
@@ -144,7 +216,7 @@ func (n *node) crash(life int, s *stream) {
 // stop ends what the node does by itself, and waits for it.
 func (n *node) stop() {
 	n.w.mu.Lock()
-	n.up = false
+	n.up, n.recovering = false, false
 	end := n.end
 	n.w.mu.Unlock()
 	end()

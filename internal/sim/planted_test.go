@@ -24,6 +24,8 @@ var plantedHere = []struct {
 	{planted.FilesAfterBatch, Transactional},
 	{planted.UnknownIsConflict, Transactional},
 	{planted.UnknownIsCleanedUp, Transactional},
+	{planted.FilesDoNotRide, Transactional},
+	{planted.RecordsBeforeFiles, Transactional},
 	{planted.NeighboursUnseen, Transactional},
 	{planted.NeighboursUnconditioned, Transactional},
 	{planted.NeighboursOfFailedLand, Transactional},

@@ -41,6 +41,10 @@ type Result struct {
 
 	// Batches says how many operations landed in batches of this size.
 	Batches map[int]int
+	// Rides says that small files rode in their batches: so many, of which the loss of power took some.
+	// Some were written anew.
+	Rides            bool
+	Rode, Lost, Anew int
 
 	injected []uint64 // the names of the faults that happened
 	steps    []step   // that were taken
@@ -78,7 +82,7 @@ func Run(cfg Config) Result {
 	return Result{
 		Config: cfg, Problems: w.problems, History: w.history, Faults: w.faults, Trace: w.trace, Ties: w.ties,
 		Transcript: w.transcript, Mix: w.profile.mix, Records: records, Files: w.files.all(), Leftovers: w.leftovers,
-		Took: w.now(), Batches: w.batches, injected: w.injected, steps: w.steps,
+		Took: w.now(), Batches: w.batches, Rides: w.rides != nil, Rode: w.files.deferred, Lost: w.files.lost, Anew: w.files.anew, injected: w.injected, steps: w.steps,
 	}
 }
 
@@ -219,12 +223,14 @@ func (w *world) cleanUp() {
 		n.stop()
 	}
 	w.background.Wait()
+	w.losePower()
 	// Some lists bear the time of a clock that was ahead.
 	w.sleep(setupActor, 2*w.profile.clocks+grace+time.Second, 0)
 	last := w.nodes[0]
 	last.start()
 	c := &client{w: w, id: setupActor, step: 2000, seen: map[history.Name]seen{}}
 	s := c.stream("clean up")
+	last.awaitRecovery(&caller{w: w, life: last.life, actor: setupActor})
 	if w.profile.sweep {
 		c.calls++
 		who := &caller{w: w, node: last, life: last.life, actor: setupActor, name: uint64(c.stream("sweep")), label: "sweep"}
@@ -244,9 +250,17 @@ func (w *world) cleanUp() {
 	}
 	w.revisit()
 	last.stop()
+	w.losePower()
 	if w.objects != nil {
 		w.scrub(c)
 	}
+}
+
+// losePower takes what is not durable: nothing that is named, after a clean stop.
+func (w *world) losePower() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.files.lose()
 }
 
 // revisit reads all that there is once more: the history ends with what was left.
@@ -295,6 +309,9 @@ func (w *world) left() (all []store.Record, _ error) {
 	}
 	prefixes := []key.Prefix{
 		key.Warehouses(), key.Onces(), {Level: key.Location, Path: "//"}, key.DyingIn(""),
+	}
+	if w.rides != nil {
+		prefixes = append(prefixes, key.Unsynceds())
 	}
 	single := []key.Key{key.ForCatalog(), key.LocationGuard()}
 	for _, warehouse := range []string{mainWarehouse, openWarehouse, sideWarehouse} {

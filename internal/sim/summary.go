@@ -30,6 +30,9 @@ type Summary struct {
 	mixes      map[string]int // of runs
 	batches    map[int]int    // operations, by the size of their batch
 	world      time.Duration
+	riding     int // seeds
+	rode       int // files; of these the loss of power took some, and some were written anew
+	lost, anew int
 }
 
 // Add counts a run.
@@ -67,6 +70,10 @@ func (s *Summary) Add(r Result) {
 			s.replays++
 		}
 	}
+	if r.Rides {
+		s.riding++
+	}
+	s.rode, s.lost, s.anew = s.rode+r.Rode, s.lost+r.Lost, s.anew+r.Anew
 	for size, n := range r.Batches {
 		s.batches[size] += n
 	}
@@ -91,6 +98,10 @@ func (s *Summary) String() string {
 		}
 	}
 	fmt.Fprintf(&b, "Batches of several operations: %d, with %d operations among them; the largest had %d.\n\n", several, among, most)
+	if s.riding > 0 {
+		fmt.Fprintf(&b, "Files that rode in their batch: %d, in %d seeds. Crashes took %d before they were durable; %d were written anew.\n\n",
+			s.rode, s.riding, s.lost, s.anew)
+	}
 	b.WriteString("| Fault | times | in seeds |\n|---|---:|---:|\n")
 	for _, kind := range byCount(s.faults) {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", kind, s.faults[kind], s.runs[kind])

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/sim/history"
@@ -58,7 +59,10 @@ type world struct {
 	files   *files
 	records *records // of the variant Transactional
 	objects *objects // of the variant Bucket
-	nodes   []*node
+	// rides says how small files ride in their batches; nil: each is durable before its batch. Then stores and files
+	// are in the one process there is, and its death is the loss of power.
+	rides *journal.Options
+	nodes []*node
 	// background counts what is under way without anybody who waits for it: deliveries that
 	// are late, calls whose client has left, nodes on their way back.
 	background sync.WaitGroup
@@ -95,6 +99,10 @@ func newWorld(cfg Config) *world {
 		w.objects = &objects{w: w, inner: cfg.Objects()}
 	} else {
 		w.records = &records{w: w, inner: cfg.Records()}
+	}
+	if s := streamOf(cfg.Seed, textHash("rides")); cfg.Variant == Transactional && w.profile.nodes == 1 && s.chance(7500) {
+		// The interval is a multiple of wakeCycle, and never meets the minute's.
+		w.rides = &journal.Options{Interval: time.Second - wakeCycle, MaxFile: pick(&s, 0, 0, 2<<10)}
 	}
 	for i := range w.profile.nodes {
 		w.nodes = append(w.nodes, &node{w: w, id: i})

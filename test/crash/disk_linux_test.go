@@ -47,6 +47,9 @@ func (i *instance) stop() error {
 }
 
 func (*fullDisk) heal(d *drill) error {
+	if d.volume.protected { // by another fault, under which no server starts, room or no room
+		return d.volume.empty()
+	}
 	restarted, err := d.restartMeanwhile()
 	if err == nil {
 		err = d.volume.empty()

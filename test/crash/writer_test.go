@@ -57,6 +57,9 @@ type writer struct {
 	// avoided are the names, until the next round, of requests whose answer did not come:
 	// they may be carried out yet, and on whatever has the name by then.
 	avoided map[string]bool
+	// taken are names that an operation may have got which was sent to be refused: nobody keeps count of what
+	// came of it.
+	taken map[string]bool
 }
 
 // action is one thing a writer may do next.
@@ -173,6 +176,12 @@ func (w *writer) sent(r request, ops ...*operation) answer {
 		for _, o := range ops {
 			w.avoid(o)
 			if o.naming != nil {
+				if o.hopeless && w.taken == nil {
+					w.taken = map[string]bool{}
+				}
+				if o.hopeless {
+					w.taken[o.naming.to] = true
+				}
 				o.hopeless = false // by the time it is carried out, the name may be free
 			}
 		}
@@ -221,7 +230,7 @@ func (w *writer) avoid(o *operation) {
 
 // avoids tells whether a name, or one within it, is among those.
 func (w *writer) avoids(name string) bool {
-	if w.avoided[name] {
+	if w.avoided[name] || w.taken[name] {
 		return true
 	}
 	for other := range w.avoided {

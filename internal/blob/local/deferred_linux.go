@@ -42,14 +42,15 @@ func newDeferred() deferred {
 }
 
 // together knows the file systems of local disks. On others, FUSE and network file systems above all, syncfs may
-// return before anything is safe.
+// return before anything is safe; and on an overlay it may not hear what the file system below could not write.
 func together(dir *os.File) bool {
 	var info unix.Statfs_t
-	if !syncfsTells() || unix.Fstatfs(int(dir.Fd()), &info) != nil {
-		return false
-	}
-	switch info.Type {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+	return syncfsTells() && unix.Fstatfs(int(dir.Fd()), &info) == nil && isTogether(int64(info.Type)) //nolint:unconvert // int32 on some machines
+}
+
+func isTogether(fileSystem int64) bool {
+	switch fileSystem {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true
 	}
 	return false

@@ -9,13 +9,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/landfast/landfast/internal/blob"
 )
+
+// newDeferring defers wherever the tests run, be it an overlay.
+func newDeferring() *Store {
+	s := New()
+	s.deferred.sys.together = func(*os.File) bool { return true }
+	return s
+}
 
 // descriptors counts the open files of this process that lie below dir.
 func descriptors(t *testing.T, dir string) int {
@@ -34,7 +43,7 @@ func descriptors(t *testing.T, dir string) int {
 // Properties: a Sync covers every file system that has new files, once, through a directory that was open before
 // they were made; it is told once; and then no directory is held open.
 func TestSyncCoversWhatWasMade(t *testing.T) {
-	s := New()
+	s := newDeferring()
 	root := newRoot(t, s)
 	scope := blob.Scope{root}
 	syncs := 0
@@ -67,13 +76,17 @@ func TestSyncCoversWhatWasMade(t *testing.T) {
 // Property: a Sync waits for what another has taken, and for files that are being made in its round; what is made
 // meanwhile is left for the next.
 func TestSyncsTakeTurns(t *testing.T) {
-	s := New()
+	s := newDeferring()
 	root := newRoot(t, s)
 	scope := blob.Scope{root}
 	entered, leave := make(chan struct{}), make(chan struct{})
-	syncs := 0
+	var syncs, at atomic.Int32
 	s.deferred.sys.syncfs = func(*os.File) error {
-		if syncs++; syncs == 1 {
+		if at.Add(1) > 1 {
+			t.Error("two at a time")
+		}
+		defer at.Add(-1)
+		if syncs.Add(1) == 1 {
 			close(entered)
 			<-leave
 		}
@@ -81,12 +94,10 @@ func TestSyncsTakeTurns(t *testing.T) {
 	}
 	must(t, s.CreateDeferred(t.Context(), scope, root.URI+"/t/1", []byte("x")))
 	var wg sync.WaitGroup
-	done := make(chan int, 2)
 	wg.Go(func() {
 		if err := s.Sync(context.Background()); err != nil {
 			t.Error(err)
 		}
-		done <- 1
 	})
 	<-entered
 	must(t, s.CreateDeferred(t.Context(), scope, root.URI+"/t/2", []byte("x"))) // is not held up
@@ -94,18 +105,17 @@ func TestSyncsTakeTurns(t *testing.T) {
 		if err := s.Sync(context.Background()); err != nil {
 			t.Error(err)
 		}
-		done <- 2
 	})
 	close(leave)
 	wg.Wait()
-	if first, second := <-done, <-done; first != 1 || second != 2 || syncs != 2 {
-		t.Errorf("Sync %d was done before %d, after %d syncs", first, second, syncs)
+	if n := syncs.Load(); n != 2 {
+		t.Errorf("%d syncs; want 2", n)
 	}
 }
 
 // Properties: a failed Sync says where, whatever the others did, and is not repeated by the next.
 func TestSyncFails(t *testing.T) {
-	s := New()
+	s := newDeferring()
 	root := newRoot(t, s)
 	s.deferred.sys.syncfs = func(*os.File) error { return syscall.EIO }
 	must(t, s.CreateDeferred(t.Context(), blob.Scope{root}, root.URI+"/t/f", []byte("x")))
@@ -119,7 +129,7 @@ func TestSyncFails(t *testing.T) {
 func TestDeferredWriteFails(t *testing.T) {
 	for _, cause := range slices.Concat(diskFull, []error{syscall.EIO, syscall.EINTR, nil}) {
 		t.Run(fmt.Sprint(cause), func(t *testing.T) {
-			s := New()
+			s := newDeferring()
 			root := newRoot(t, s)
 			write, writes := s.deferred.sys.write, 0
 			s.deferred.sys.write = func(file int, data []byte) (int, error) {
@@ -155,7 +165,7 @@ func TestDeferredWriteFails(t *testing.T) {
 // Property: the file lies where its location leads at the time, though the directory was removed, moved away, or
 // made again since it was opened, or became a link out of the root.
 func TestDeferredInADirectoryThatChanges(t *testing.T) {
-	s := New()
+	s := newDeferring()
 	base := tempDir(t)
 	root, err := s.Resolve(t.Context(), blob.DirURI(filepath.Join(base, "root")), blob.S3Options{})
 	must(t, err)
@@ -213,12 +223,21 @@ func TestNotTogether(t *testing.T) {
 	}
 }
 
-// Property: the file systems of tests and of servers defer; that of /proc does not.
+// Property: the file systems of local disks defer, and that of /dev/shm; overlays and those behind a network or FUSE do
+// not, nor does that of /proc.
 func TestDefers(t *testing.T) {
+	for fileSystem, want := range map[int64]bool{
+		unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.BTRFS_SUPER_MAGIC: true, unix.F2FS_SUPER_MAGIC: true,
+		unix.OVERLAYFS_SUPER_MAGIC: false, unix.NFS_SUPER_MAGIC: false, unix.FUSE_SUPER_MAGIC: false,
+	} {
+		if got := isTogether(fileSystem); got != want {
+			t.Errorf("file system %#x: %v", fileSystem, got)
+		}
+	}
 	s := New()
 	root := newRoot(t, s)
-	if !s.Defers(blob.Scope{root}, root.URI+"/t/f") {
-		t.Error("nothing is deferred in the directory of the tests")
+	if !s.Defers(blob.Scope{{URI: "file:///dev/shm", Dir: "/dev/shm"}}, "file:///dev/shm/f") {
+		t.Error("nothing is deferred in /dev/shm")
 	}
 	if s.Defers(blob.Scope{{URI: "file:///proc", Dir: "/proc"}}, "file:///proc/f") {
 		t.Error("files in /proc are deferred")

@@ -18,7 +18,7 @@
 // that durable by one syncfs(2) for each file system. It also writes what other programs have
 // not yet written there, which takes as long as it takes: a data disk that others keep
 // busy is no place for a hot catalog. Only Linux has the call, and only the file systems of
-// local disks keep its promise (ext4, XFS, Btrfs, F2FS; overlays of them); elsewhere nothing is deferred.
+// local disks keep its promise (ext4, XFS, Btrfs, F2FS); elsewhere nothing is deferred.
 //
 // Caveats. On Windows a directory cannot be synced: see platform_windows.go. Two
 // machines may share a root only on a file system on which link is atomic for

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,8 @@ var combineCases = []suiteCase{
 	{"a refusal because of a neighbour who leaves after a conflict is decided again", testNeighbourLeaves},
 	{"a refusal that the store gives anyway does not wait", testRefusedEarly},
 	{"a leader that is refused is answered before the others are durable", testLeaderRefused},
+	{"who changes nothing shows what the batch left, too", testNothingShowsLatest},
+	{"uploads that all fail fail at once", testAllUploadsFail},
 	{"a key that is used twice in one batch counts once", testKeyInBatch},
 	{"a leader that leaves during the uploads ends nobody's work", testLeaderLeaves},
 	{"a follower that leaves before its turn ends nobody's work", testFollowerLeavesBefore},
@@ -438,6 +441,40 @@ func testLeaderRefused(h *harness) {
 	c.begin()
 	c.end(errStale)
 	c.expect("s a b", []int{2})
+}
+
+// Whoever has nothing to change answers with the batch's last state, like its neighbours.
+func testNothingShowsLatest(h *harness) {
+	c := h.crowd(nil)
+	c.words("a")
+	nothing := &note{Log: theLog, Nothing: true}
+	c.come(nothing)
+	c.words("b")
+	c.begin()
+	c.end()
+	c.expect("a b", []int{2})
+	if nothing.Result != "a b" {
+		h.Errorf("who changed nothing was shown %q", nothing.Result)
+	}
+}
+
+// Where no file can be written, each operation tries once.
+func testAllUploadsFail(h *harness) {
+	c := h.crowd(nil)
+	full := errors.New("full")
+	var tries atomic.Int64
+	h.files.FailCreate = func(string) error {
+		tries.Add(1)
+		return full
+	}
+	c.words("a", "b", "c", "d")
+	c.begin()
+	c.end(kernel.ErrUpload, kernel.ErrUpload, kernel.ErrUpload, kernel.ErrUpload)
+	h.files.FailCreate = nil
+	if n := tries.Load(); n != 4 {
+		h.Errorf("%d files were tried for 4 operations", n)
+	}
+	c.expect("", nil, "a", "b", "c", "d")
 }
 
 // A request that is made again while it waits is carried out once, and answered twice.

@@ -36,7 +36,11 @@ type note struct {
 	Result string `json:"result"` // the log as it is now
 	Latest bool   `json:"latest"` // Result is what a later one has made of it
 
-	began func() `json:"-"` // called by each run of Decide, before it reads
+	// Nothing makes it change nothing.
+	Nothing bool `json:"nothing,omitempty"`
+
+	began    func() `json:"-"` // called by each run of Decide, before it reads
+	replayed bool   // Result is that of the first time
 }
 
 var _ kernel.Latest = (*note)(nil)
@@ -49,10 +53,14 @@ func (op *note) Plan() kernel.Plan {
 	return plan
 }
 
-func (op *note) ShowLatest(last kernel.Operation) { op.Result, op.Latest = last.(*note).Result, true }
+func (op *note) ShowLatest(last kernel.Operation) {
+	if !op.replayed {
+		op.Result, op.Latest = last.(*note).Result, true
+	}
+}
 
 func (op *note) Decide(ctx context.Context, tx *kernel.Tx) error {
-	op.Result, op.Latest = "", false
+	op.Result, op.Latest, op.replayed = "", false, false
 	if op.began != nil {
 		op.began()
 	}
@@ -69,7 +77,7 @@ func (op *note) Decide(ctx context.Context, tx *kernel.Tx) error {
 			return err
 		}
 		if kept.Exists() {
-			op.Result = string(kept.Value)
+			op.Result, op.replayed = string(kept.Value), true
 			return nil
 		}
 		defer func() { tx.Create(kept.Key, tx.NewID(), []byte(op.Result)) }()
@@ -91,6 +99,10 @@ func (op *note) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	if op.Erases {
 		tx.Delete(r.Key)
+		return nil
+	}
+	if op.Nothing {
+		op.Result = words
 		return nil
 	}
 	op.Result = strings.TrimSpace(words + " " + op.Word)
@@ -117,7 +129,7 @@ func writeLog(tx *kernel.Tx, r store.Record, word, words string, padding int) {
 	if !r.Exists() {
 		id = tx.NewID()
 	}
-	tx.File(kernel.File{Scope: testScope, Location: location, Data: []byte(words + strings.Repeat(".", padding))})
+	tx.File(kernel.File{Warehouse: "w", Scope: testScope, Location: location, Data: []byte(words + strings.Repeat(".", padding))})
 	tx.Put(r.Key, id, []byte(location))
 }
 

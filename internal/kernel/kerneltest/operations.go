@@ -71,7 +71,7 @@ func (op *add) Decide(ctx context.Context, tx *kernel.Tx) error {
 		put(tx, r, op.Result)
 	}
 	if op.File {
-		tx.File(kernel.File{Scope: testScope, Location: fmt.Sprintf("file:///kerneltest/%s-%s", op.Counter, tx.NewID()), Data: []byte("x")})
+		tx.File(kernel.File{Warehouse: "w", Scope: testScope, Location: fmt.Sprintf("file:///kerneltest/%s-%s", op.Counter, tx.NewID()), Data: []byte("x")})
 	}
 	if op.decided != nil {
 		op.decided()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/lock/locktest"
@@ -35,26 +36,44 @@ const caseTimeout = 60 * time.Second
 
 // Run runs the suite. new is called once for each case.
 func Run(t *testing.T, new func(t *testing.T) Env) {
+	run(t, cases, combineCases, func(t *testing.T, h *harness, c suiteCase) {
+		h.use(new(t))
+		c.run(h)
+	})
+}
+
+// RunRiding is Run for a kernel whose small files ride in their batches, and more. After each case the power goes, and no
+// file that a record names may be lost.
+func RunRiding(t *testing.T, new func(t *testing.T) Env) {
+	run(t, slices.Concat(cases, rideCases), slices.Concat(combineCases, rideTogetherCases), func(t *testing.T, h *harness, c suiteCase) {
+		h.use(new(t))
+		h.ride(c)
+	})
+}
+
+// run runs cases with the given queue and with one that lets everyone in; those that are about who waits with the given one only.
+func run(t *testing.T, all, waiting []suiteCase, one func(*testing.T, *harness, suiteCase)) {
 	for _, queue := range []string{"queue", "yes"} {
 		t.Run(queue, func(t *testing.T) {
-			all := cases
+			these := all
 			if queue == "queue" {
-				all = slices.Concat(cases, combineCases)
+				these = slices.Concat(all, waiting)
 			}
-			for _, c := range all {
+			for _, c := range these {
 				t.Run(c.name, func(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), caseTimeout)
 					defer cancel()
-					env := new(t)
-					h := &harness{T: t, ctx: ctx, excludes: queue == "queue", queue: env.Queue, store: &faulty{Atomic: env.Store}, files: &Files{}}
-					if !h.excludes {
-						h.queue = locktest.Yes{}
-					}
-					h.reports = make(chan kernel.Report, 10_000)
-					c.run(h)
+					one(t, &harness{T: t, ctx: ctx, excludes: queue == "queue", files: &Files{}, reports: make(chan kernel.Report, 10_000)}, c)
 				})
 			}
 		})
+	}
+}
+
+func (h *harness) use(env Env) {
+	h.store, h.queue = &faulty{Atomic: env.Store}, env.Queue
+	if !h.excludes {
+		h.queue = locktest.Yes{}
 	}
 }
 
@@ -93,6 +112,8 @@ type harness struct {
 	store    *faulty
 	files    *Files
 	reports  chan kernel.Report
+	journal  *journal.Journal // nil: no file rides
+	settled  func()           // ends its Run; nil: it does not run
 }
 
 // faulty is a store whose Apply and Outcome can be made to go wrong.
@@ -121,7 +142,7 @@ func (h *harness) kernel() *kernel.Kernel { return kernel.New(h.options()) }
 
 func (h *harness) options() kernel.Options {
 	return kernel.Options{
-		Store: h.store, Files: h.files, Queue: h.queue, CheckPurity: true,
+		Store: h.store, Files: h.files, Queue: h.queue, Journal: h.journal, CheckPurity: true,
 		Observe: func(r kernel.Report) {
 			select {
 			case h.reports <- r:

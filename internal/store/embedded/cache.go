@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"hash/maphash"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -44,6 +46,8 @@ func (c content) record(k key.Key) store.Record {
 //     before the writer does. If it found another version, that is the one before: it may
 //     be given away, for the group has not landed, but is not left here.
 //     What is not there has no version to tell by: the reader looks again.
+//   - A list that shows what the group in flight writes lets it land too. So does one that
+//     lacks what the group deletes, if that is still known here.
 type cache struct {
 	seed   maphash.Seed
 	flight atomic.Pointer[flight] // nil between groups
@@ -158,6 +162,42 @@ func (c *cache) offer(k key.Key, found content, generation uint64) bool {
 	}
 	s.put(k, found)
 	return true
+}
+
+// listed is told of every list that was read of the file: the records of p from this
+// path on, up to the last one if it is full. Where it shows the group in flight, the group
+// lands: else what is known here would take back what the list has shown.
+func (c *cache) listed(p key.Prefix, from string, found []store.Record, full bool) {
+	if c == nil {
+		return
+	}
+	f := c.flight.Load()
+	if f == nil || f.doubt || f.landed.Load() {
+		return
+	}
+	for k, now := range f.changes {
+		if k.Level != p.Level || k.Path < from || !strings.HasPrefix(k.Path, p.Path) {
+			continue
+		}
+		i, there := slices.BinarySearchFunc(found, k.Path, func(r store.Record, path string) int { return strings.Compare(r.Key.Path, path) })
+		seen := there && found[i].Version == now.version
+		if !there && now.version == store.Absent && (i < len(found) || !full) {
+			seen = c.has(k)
+		}
+		if seen {
+			f.landed.Store(true)
+			return
+		}
+	}
+}
+
+// has tells whether a record is known here, whatever the group in flight does to it.
+func (c *cache) has(k key.Key) bool {
+	s := c.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries[k]
+	return ok && e.content.version != store.Absent
 }
 
 // begin announces the changes of a group before its COMMIT starts. Where those before

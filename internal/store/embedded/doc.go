@@ -22,8 +22,8 @@
 // that there is none: from what was read and written last, within Options.CacheBytes.
 // The writer checks conditions by it too. It is told of a group when its COMMIT is
 // durable and before anybody is answered, and forgets all when a COMMIT fails. Other
-// reads, and every list, use a few read-only connections and see the last COMMIT; so a
-// list may be a moment ahead of what is read of one key, and never behind an answer.
+// reads, and every list, use a few read-only connections and see the last COMMIT. What a
+// list has shown, no later read takes back.
 //
 // The file is in WAL mode with synchronous=FULL. A goroutine with a connection of its own
 // copies the log into the file, so that the writer need not, or only what little is

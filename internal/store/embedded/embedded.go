@@ -249,6 +249,7 @@ func (s *Store) List(ctx context.Context, p key.Prefix, after string, limit int)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: list %v: %w", p, explain(err))
 	}
+	s.cache.listed(p, from, found, len(found) == limit)
 	return found, nil
 }
 
