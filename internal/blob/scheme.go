@@ -23,6 +23,7 @@ type ByScheme map[string]Backend
 var (
 	_ Backend  = ByScheme(nil)
 	_ Deferrer = ByScheme(nil)
+	_ Prober   = ByScheme(nil)
 )
 
 // of finds the backend of a location.
@@ -108,6 +109,16 @@ func (b ByScheme) CheckMark(ctx context.Context, root Root, id string) error {
 		return err
 	}
 	return backend.CheckMark(ctx, root, id)
+}
+
+// Gone implements [Prober].
+func (b ByScheme) Gone(scope Scope, location string) bool {
+	backend, err := b.of(location)
+	if err != nil {
+		return false
+	}
+	p, ok := backend.(Prober)
+	return ok && p.Gone(scope, location)
 }
 
 // Defers implements [Deferrer].

@@ -126,6 +126,12 @@ type Roots interface {
 	CheckMark(ctx context.Context, root Root, id string) error
 }
 
+// Prober is what a Store may also be: one that notices cheaply that a file has gone.
+type Prober interface {
+	// Gone reports that certainly nothing has the location. False says nothing. It takes a system call or two.
+	Gone(scope Scope, location string) bool
+}
+
 // Deferrer is what a Store may also be: one that makes many small files durable together.
 type Deferrer interface {
 	// Defers tells whether it is worth calling CreateDeferred for the location. It may look at the file system.

@@ -72,6 +72,16 @@ func loadMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, k
 	return m, withRemedy(err, kind, t)
 }
 
+// stillThere says what is wrong with a metadata file that is not where the pointer says, although it may be
+// remembered: clients are told so by the reference, too. It is asked where that costs next to nothing, on local disks.
+func stillThere[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, kind Kind, t Ident, location string, parse func([]byte) (D, error)) error {
+	if !tx.FileGone(w.Scope(), location) {
+		return nil
+	}
+	_, err := readMetadata(ctx, tx, w, location, parse)
+	return withRemedy(err, kind, t)
+}
+
 // memoOfFile is the id of a metadata file. A location means what it does in one warehouse:
 // two may have buckets of the same name in different places.
 func memoOfFile(w Warehouse, location string) kernel.MemoID {

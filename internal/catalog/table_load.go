@@ -45,6 +45,9 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		return err
 	}
 	file := p.Value.MetadataLocation
+	if err := stillThere(ctx, tx, w.Value, KindTable, req.Table, file, tablemeta.Parse); err != nil {
+		return err
+	}
 	op.Result.TableState = TableState{MetadataLocation: file, ETag: etag(file, req.Snapshots), Root: w.Value.Root.Public()}
 	if slices.Contains(req.Known, op.Result.ETag) || slices.Contains(req.Known, "*") {
 		op.Result.NotModified = true

@@ -36,6 +36,9 @@ func (op *LoadView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := stillThere(ctx, tx, w.Value, KindView, op.Request.View, p.Value.MetadataLocation, tablemeta.ParseView); err != nil {
+		return err
+	}
 	v, err := loadMetadata(ctx, tx, w.Value, KindView, op.Request.View, p.Value.MetadataLocation, tablemeta.ParseView)
 	if err != nil {
 		return err

@@ -110,6 +110,11 @@ func (r *recording) Exists(ctx context.Context, scope blob.Scope, location strin
 	return v.(bool), err
 }
 
+func (r *recording) Gone(scope blob.Scope, location string) bool {
+	v, _ := r.ask("gone "+location, func() (any, error) { return r.source.Gone(scope, location), nil })
+	return v.(bool)
+}
+
 func (r *recording) CheckMark(ctx context.Context, root blob.Root, id string) error {
 	_, err := r.ask("mark "+root.URI+" "+id, func() (any, error) { return nil, r.source.CheckMark(ctx, root, id) })
 	return err

@@ -236,6 +236,11 @@ func (tx *Tx) FileExists(ctx context.Context, scope blob.Scope, location string)
 	return tx.source.Exists(ctx, scope, location)
 }
 
+// FileGone notices that a file which was there has gone, where that costs next to nothing. False says nothing.
+func (tx *Tx) FileGone(scope blob.Scope, location string) bool {
+	return tx.source.Gone(scope, location)
+}
+
 // CheckMark refuses a root that is not the one that was marked with id, as when
 // a volume is not mounted.
 func (tx *Tx) CheckMark(ctx context.Context, root blob.Root, id string) error {

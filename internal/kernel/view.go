@@ -17,6 +17,7 @@ type source interface {
 	Read(ctx context.Context, scope blob.Scope, location string, limit int64) ([]byte, error)
 	Exists(ctx context.Context, scope blob.Scope, location string) (bool, error)
 	CheckMark(ctx context.Context, root blob.Root, id string) error
+	Gone(scope blob.Scope, location string) bool
 }
 
 // direct reads the store and the files as they are.
@@ -39,6 +40,11 @@ func (d *direct) Read(ctx context.Context, scope blob.Scope, location string, li
 
 func (d *direct) Exists(ctx context.Context, scope blob.Scope, location string) (bool, error) {
 	return d.files.Exists(ctx, scope, location)
+}
+
+func (d *direct) Gone(scope blob.Scope, location string) bool {
+	p, ok := d.files.(blob.Prober)
+	return ok && p.Gone(scope, location)
 }
 
 func (d *direct) CheckMark(ctx context.Context, root blob.Root, id string) error {

@@ -265,8 +265,9 @@ func TestBrokenWorld(t *testing.T) {
 				s.Fatal(err)
 			}
 		}, []want{
-			{load, 200, "", ""},
+			{load, 404, "NotFoundException", "Failed to open input stream for file: "},
 			{commit, 200, "", ""},
+			{load, 200, "", ""},
 		}},
 		{"metadata file gone", func(s *stack) {
 			if err := os.Remove(s.metadataFile("/v1/namespaces/sea/tables/t")); err != nil {
@@ -293,7 +294,7 @@ func TestBrokenWorld(t *testing.T) {
 			{load, 422, "DamagedMetadataException", "cannot be used"},
 		}},
 		{"volume not mounted, and remembered", unmount, []want{
-			{load, 200, "", ""},
+			{load, 503, "WarehouseUnavailableException", "Warehouse main is not available"},
 			{commit, 422, "WarehouseUnavailableException", "Warehouse main is not available"},
 			{create, 422, "WarehouseUnavailableException", "Warehouse main is not available"},
 		}},

@@ -28,6 +28,7 @@ var (
 	_ blob.Store    = (*Store)(nil)
 	_ blob.Roots    = (*Store)(nil)
 	_ blob.Deferrer = (*Store)(nil)
+	_ blob.Prober   = (*Store)(nil)
 )
 
 // New returns a Store. One per process is enough, and cheaper than several: what it
@@ -209,6 +210,17 @@ func (s *Store) Exists(ctx context.Context, scope blob.Scope, location string) (
 		return false, fmt.Errorf("look for %s: %w", location, err)
 	}
 	return true, nil
+}
+
+// Gone implements [blob.Prober]. Symbolic links on the way are followed wherever they lead: all that is told is
+// that nothing is there.
+func (s *Store) Gone(scope blob.Scope, location string) bool {
+	root, slashed, err := scope.Locate(location)
+	if err != nil || root.Dir == "" {
+		return false
+	}
+	_, err = os.Lstat(filepath.Join(root.Dir, filepath.FromSlash(slashed)))
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // named gives an error of the operating system the name that the contract has for it.

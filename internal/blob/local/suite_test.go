@@ -20,3 +20,12 @@ func TestDeferrer(t *testing.T) {
 		return blobtest.Subject{Store: s, Roots: s, NewRoot: func() string { return blob.DirURI(tempDir(t)) }}
 	})
 }
+
+func TestProber(t *testing.T) {
+	s := New()
+	root, err := s.Resolve(t.Context(), blob.DirURI(tempDir(t)), blob.S3Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobtest.RunProber(t, s, root)
+}
