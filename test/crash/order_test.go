@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,6 +112,10 @@ func (o *operation) asPlain() plain.Operation {
 	case done:
 		p.Outcome = plain.Done
 	case refused:
+		if o.status == http.StatusNotFound && strings.Contains(o.message, "has succeeded before") {
+			p.Outcome = plain.Done // when it was sent first; only the file that it wrote is gone
+			break
+		}
 		p.Outcome, p.Refusal, p.Message = plain.Refused, o.asRefusal(), o.message
 	case unknown:
 		p.Outcome, p.Return = plain.Unknown, plain.Forever
