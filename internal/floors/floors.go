@@ -10,7 +10,7 @@ var Floors = [][]string{
 	{"internal/tablemeta", "internal/store", "internal/lock"},
 
 	// Suites, and the implementations that run them.
-	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest"},
+	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest", "internal/planted/plantedtest"},
 	{"internal/blob/s3/s3test"},
 	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local", "internal/txn"},
 
@@ -46,6 +46,7 @@ var Wiring = []string{"internal/server", "internal/sim", "test/bench"}
 // Suites hold tests of contracts. Only tests and other suites import them.
 var Suites = []string{
 	"internal/blob/blobtest", "internal/blob/s3/s3test", "internal/store/storetest", "internal/lock/locktest", "internal/kernel/kerneltest",
+	"internal/planted/plantedtest",
 }
 
 // Modules are the third-party modules that the program is built from, and who may

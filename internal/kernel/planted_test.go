@@ -3,19 +3,15 @@
 package kernel_test
 
 import (
-	"os"
-	"os/exec"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/landfast/landfast/internal/planted"
+	"github.com/landfast/landfast/internal/planted/plantedtest"
 )
 
-// What kerneltest sees of the mistakes of combining and of files that ride, run in a process that makes the mistake: each is
-// seen by the case that is about it.
+// What kerneltest sees of the mistakes of combining and of files that ride: each is seen by the case that is about it.
 func TestPlanted(t *testing.T) {
-	for bug, by := range map[planted.Bug]string{
+	plantedtest.Seen(t, map[planted.Bug]string{
 		planted.NeighboursUnseen:        "TestKernel/queue/what_waited_for_one_record_lands_in_one_batch",
 		planted.NeighboursUnconditioned: "TestKernel/queue/a_condition_of_any_operation_of_a_batch_is_one_of_the_batch",
 		planted.NeighboursOfFailedLand:  "TestKernel/queue/a_failed_upload_fails_alone",
@@ -23,17 +19,5 @@ func TestPlanted(t *testing.T) {
 		planted.CancelEndsBatch:         "TestKernel/queue/clients_that_leave_during_Apply_do_not_reach_the_store",
 		planted.UnknownToLeaderOnly:     "TestKernel/queue/an_unknown_outcome_is_told_to_all,_and_asked_once",
 		planted.FilesDoNotRide:          "TestKernelRiding/queue/a_file_that_rides_survives_with_its_batch",
-	} {
-		t.Run(string(bug), func(t *testing.T) {
-			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+strings.ReplaceAll(by, "/", "$/^")+"$")
-			suite.Env = append(os.Environ(), planted.Variable+"="+string(bug))
-			out, err := suite.CombinedOutput()
-			if err == nil {
-				t.Fatalf("%s did not see it:\n%s", by, out)
-			}
-			if !regexp.MustCompile("--- FAIL: " + regexp.QuoteMeta(by)).Match(out) {
-				t.Errorf("it failed in another way:\n%s", out)
-			}
-		})
-	}
+	})
 }

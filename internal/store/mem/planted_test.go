@@ -3,25 +3,16 @@
 package mem_test
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/landfast/landfast/internal/planted"
+	"github.com/landfast/landfast/internal/planted/plantedtest"
 )
 
-// What storetest sees, run in a process that makes the mistake.
+// What storetest sees.
 func TestPlanted(t *testing.T) {
-	for bug, by := range map[planted.Bug]string{
-		planted.VersionRestarts:  "a_version_never_returns",
-		planted.ConditionSkipped: "is",
-	} {
-		t.Run(string(bug), func(t *testing.T) {
-			suite := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestStore$/^"+by+"$")
-			suite.Env = append(os.Environ(), planted.Variable+"="+string(bug))
-			if out, err := suite.CombinedOutput(); err == nil {
-				t.Errorf("%s did not see it:\n%s", by, out)
-			}
-		})
-	}
+	plantedtest.Seen(t, map[planted.Bug]string{
+		planted.VersionRestarts:  "TestStore/a_version_never_returns",
+		planted.ConditionSkipped: "TestStore/is",
+	})
 }
