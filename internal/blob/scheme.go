@@ -143,15 +143,29 @@ func (b ByScheme) CreateDeferred(ctx context.Context, scope Scope, location stri
 	return backend.Create(ctx, scope, location, data)
 }
 
-// Sync implements [Deferrer].
+// Sync implements [Deferrer]. Every backend is asked, whatever the others say, and an error of one is that of all. The caller
+// then rewrites files of the others too, which costs time on a broken disk and is never wrong; telling whose files are
+// lost would be a wider interface for a server that has one backend that defers. A backend that ctx cut off has lost nothing, so
+// its error does not hide that of one that has.
 func (b ByScheme) Sync(ctx context.Context) error {
-	var errs []error
+	var lost []error
+	var cut error
 	for _, backend := range b {
-		if d, ok := backend.(Deferrer); ok {
-			errs = append(errs, d.Sync(ctx))
+		d, ok := backend.(Deferrer)
+		if !ok {
+			continue
+		}
+		switch err := d.Sync(ctx); {
+		case err != nil && errors.Is(err, ctx.Err()):
+			cut = err
+		case err != nil:
+			lost = append(lost, err)
 		}
 	}
-	return errors.Join(errs...)
+	if len(lost) > 0 {
+		return errors.Join(lost...)
+	}
+	return cut
 }
 
 // Rewrite implements [Deferrer].

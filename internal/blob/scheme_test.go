@@ -51,6 +51,54 @@ func TestBySchemeDoesNotDefer(t *testing.T) {
 	}
 }
 
+// syncing is a backend that defers, and whose Sync is given.
+type syncing struct {
+	*local.Store
+	sync func(context.Context) error
+}
+
+func (s syncing) Sync(ctx context.Context) error { return s.sync(ctx) }
+
+// Properties: Sync asks all stores, and fails if one does; a store that lost files and one that had no time to try are not
+// taken for stores that had none.
+func TestBySchemeSyncs(t *testing.T) {
+	broken := errors.New("broken")
+	good := func(context.Context) error { return nil }
+	fails := func(context.Context) error { return broken }
+	late := func(ctx context.Context) error { return ctx.Err() }
+	for name, c := range map[string]struct {
+		one, other func(context.Context) error
+		late       bool
+		want       error
+		cut        bool
+	}{
+		"both work":              {one: good, other: good},
+		"one fails":              {one: good, other: fails, want: broken},
+		"no time":                {one: late, other: late, late: true, want: context.Canceled, cut: true},
+		"no time for one":        {one: late, other: good, late: true, want: context.Canceled, cut: true},
+		"no time, and one fails": {one: late, other: fails, late: true, want: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			asked := 0
+			asking := func(sync func(context.Context) error) blob.Backend {
+				return syncing{local.New(), func(ctx context.Context) error {
+					asked++
+					if c.late {
+						cancel()
+					}
+					return sync(ctx)
+				}}
+			}
+			err := blob.ByScheme{"file": asking(c.one), "s3": asking(c.other)}.Sync(ctx)
+			if !errors.Is(err, c.want) || errors.Is(err, context.Canceled) != c.cut || asked != 2 {
+				t.Errorf("%d stores were asked: %v; want %v", asked, err, c.want)
+			}
+		})
+	}
+}
+
 // named is a backend that answers every call with its name, and with what it was asked for.
 type named string
 

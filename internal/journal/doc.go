@@ -16,10 +16,12 @@
 //     memory, so a second try proves nothing. Each file that was made since the last
 //     success is written anew from its record, and the record stays until that is durable.
 //   - nobody knows whether its batch was applied: a look through all records, once a
-//     minute, finds the record if there is one, and rewrites its files.
+//     minute and before a purge, finds the record if there is one, and rewrites its files.
 //   - it is deleted while it rides: Recover would make it again. So who deletes asks [Journal.Settled] first.
 //   - its volume is not mounted when Recover runs: the root lacks the warehouse's
 //     marker, the record stays, and is tried again.
+//   - Recover cannot write it: that is tried again, for seconds by Recover and then by Run.
+//     Until it works the file may be missing or short, and whoever needs it is refused.
 //
 // The journal believes that all records are its own: one process uses the store.
 package journal

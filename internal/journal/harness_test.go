@@ -37,6 +37,7 @@ type disk struct {
 
 	failSync    error // once
 	failRewrite func(location string) error
+	failMark    error
 	syncs       chan struct{} // not nil: Sync waits for one
 }
 
@@ -105,6 +106,9 @@ func (d *disk) Exists(_ context.Context, _ blob.Scope, location string) (bool, e
 func (d *disk) CheckMark(_ context.Context, r blob.Root, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.failMark != nil {
+		return d.failMark
+	}
 	if r != root || d.mark != id {
 		return fmt.Errorf("%w: %s", blob.ErrMarkMissing, r.URI)
 	}
@@ -138,6 +142,13 @@ func (d *disk) mount(mark string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mark = mark
+}
+
+// failing makes the question for a marker fail; nil: no longer.
+func (d *disk) failing(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failMark = err
 }
 
 // safely gives the bytes that the loss of power would leave of a file.

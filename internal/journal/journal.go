@@ -61,11 +61,10 @@ type Journal struct {
 	admitted map[string]*riding         // by location: from Admit until Applied or Drop
 	applied  map[string]*group          // by batch: what is to be made durable
 	places   map[place]bool             // whether files may ride there, as far as it was asked
-	stuck    map[store.Version][]string // records that Recover could not settle, and whose files they hold
+	stuck    map[store.Version]leftover // records that Recover could not settle
 
 	// For Recover and Run alone, which come one after the other.
-	seen   map[store.Version]bool // records of no known group, when it was last looked
-	warned map[string]bool        // what was said since then
+	warned map[string]bool // what was said since it was last looked
 }
 
 // riding is a file between Admit and Applied.
@@ -106,7 +105,7 @@ func New(opt Options) *Journal {
 	return &Journal{
 		opt: opt, wake: make(chan struct{}, 1),
 		admitted: map[string]*riding{}, applied: map[string]*group{}, places: map[place]bool{},
-		stuck: map[store.Version][]string{}, seen: map[store.Version]bool{}, warned: map[string]bool{},
+		stuck: map[store.Version]leftover{}, warned: map[string]bool{},
 	}
 }
 

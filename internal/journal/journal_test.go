@@ -379,25 +379,27 @@ func TestRecoverLater(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, Options{})
-			f := file("a", "aaa")
-			h.commit(f)
-			h.disk.crash(func(string) int { return 1 })
-			c.before(h)
-			h.restart(Options{})
-			if err := h.Recover(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			h.want(1, 0)
-			if !strings.Contains(h.log.String(), c.says) {
-				t.Errorf("the log does not say %q:\n%s", c.says, &h.log)
-			}
-			h.look(t.Context())
-			h.want(1, 0)
-			c.after(h)
-			h.look(t.Context())
-			h.want(0, 0)
-			h.wantSafe(f)
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, Options{})
+				f := file("a", "aaa")
+				h.commit(f)
+				h.disk.crash(func(string) int { return 1 })
+				c.before(h)
+				h.restart(Options{})
+				if err := h.Recover(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				h.want(1, 0)
+				if !strings.Contains(h.log.String(), c.says) {
+					t.Errorf("the log does not say %q:\n%s", c.says, &h.log)
+				}
+				h.look(t.Context())
+				h.want(1, 0)
+				c.after(h)
+				h.look(t.Context())
+				h.want(0, 0)
+				h.wantSafe(f)
+			})
 		})
 	}
 	t.Run("the warehouse is gone", func(t *testing.T) {

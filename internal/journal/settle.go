@@ -31,10 +31,12 @@ func (j *Journal) Run(ctx context.Context) {
 	defer settle.Stop()
 	defer look.Stop()
 	for {
+		// With ctx done it does not matter which case comes first: what is tried with that ctx fails before it begins, and all
+		// is left to the last settling, or to Recover.
 		select {
 		case <-settle.C:
 			j.settle(ctx)
-			j.retry(ctx)
+			j.retryAll(ctx)
 		case <-j.wake:
 			j.settle(ctx)
 		case <-look.C:
@@ -53,10 +55,9 @@ const settledLimit = 20 * time.Second
 
 var errRiding = errors.New("journal: files ride that a start would write anew")
 
-// Settled returns once no start writes a file of the warehouse anew whose batch was applied before the call: who deletes
-// such a file then has deleted it for good. It waits for Run, but not for files of other warehouses that cannot be
-// written, nor for records that cannot be read. (A batch whose outcome nobody knew is not waited for: if there is a crash
-// within two minutes, its files come back.)
+// Settled returns once no start writes a file of the warehouse anew whose batch was applied before the call, whether anybody
+// knew that or not: who deletes such a file then has deleted it for good. It waits for Run, but not for files of other
+// warehouses that cannot be written, nor for records that cannot be read.
 func (j *Journal) Settled(ctx context.Context, warehouse string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, settledLimit, errRiding)
 	defer cancel()
@@ -69,6 +70,9 @@ func (j *Journal) Settled(ctx context.Context, warehouse string) error {
 	}); err != nil {
 		return err
 	}
+	if err := j.adopt(ctx); err != nil {
+		return err
+	}
 	j.mu.Lock()
 	applied := maps.Clone(j.applied)
 	j.mu.Unlock()
@@ -77,8 +81,8 @@ func (j *Journal) Settled(ctx context.Context, warehouse string) error {
 		maps.DeleteFunc(applied, func(batch string, g *group) bool {
 			return j.applied[batch] != g || g.suspect && !slices.Contains(g.warehouses, warehouse)
 		})
-		for _, names := range j.stuck {
-			if slices.Contains(names, warehouse) {
+		for _, l := range j.stuck {
+			if slices.Contains(l.warehouses, warehouse) {
 				return false
 			}
 		}
@@ -129,16 +133,16 @@ func (j *Journal) settle(ctx context.Context) {
 	if len(groups) == 0 {
 		return
 	}
-	durable := j.durable(ctx, groups)
-	left, err := j.remove(ctx, durable)
+	safe := j.safe(ctx, groups)
+	left, err := j.remove(ctx, safe)
 	if err != nil {
 		j.complain("records of durable metadata files could not be removed; this is tried again", err)
 	}
-	durable = slices.DeleteFunc(durable, func(batch string) bool { return slices.Contains(left, batch) })
+	safe = slices.DeleteFunc(safe, func(batch string) bool { return slices.Contains(left, batch) })
 
 	files := 0
 	j.mu.Lock()
-	for _, batch := range durable {
+	for _, batch := range safe {
 		files += groups[batch].files
 		j.inFlight -= groups[batch].bytes
 		delete(j.applied, batch)
@@ -160,9 +164,9 @@ func (j *Journal) suspectAll() {
 	}
 }
 
-// durable gives the batches whose files are durable, after a Sync. Suspect ones are rewritten first, except those
+// safe gives the batches whose files are durable, after a Sync. Suspect ones are rewritten first, except those
 // that were deleted meanwhile.
-func (j *Journal) durable(ctx context.Context, groups map[string]*group) (batches []string) {
+func (j *Journal) safe(ctx context.Context, groups map[string]*group) (batches []string) {
 	var suspect []string
 	j.mu.Lock()
 	for batch, g := range groups {
@@ -187,11 +191,13 @@ func (j *Journal) durable(ctx context.Context, groups map[string]*group) (batche
 				records = append(records, r)
 			}
 		}
-		done := j.rewrite(ctx, records, false)
+		states := j.rewrite(ctx, records, false)
 		j.mu.Lock()
-		for _, r := range done {
-			groups[string(r.Version)].suspect = false
-			batches = append(batches, string(r.Version))
+		for i, r := range records {
+			if states[i] == durable {
+				groups[string(r.Version)].suspect = false
+				batches = append(batches, string(r.Version))
+			}
 		}
 		j.mu.Unlock()
 	}

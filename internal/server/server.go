@@ -26,6 +26,7 @@ import (
 	locklocal "github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/reclaim"
 	"github.com/landfast/landfast/internal/rest"
+	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/embedded"
 )
 
@@ -98,6 +99,7 @@ type server struct {
 	listener  net.Listener
 	url       string
 	dir       *dataDir
+	ids       *store.IDs // of batches
 	store     *embedded.Store
 	queue     *locklocal.Table
 	hot       *contention.Hot
@@ -115,7 +117,10 @@ type server struct {
 // start brings everything up, and serves nobody yet. After an error everything is
 // down again.
 func start(ctx context.Context, o Options) (_ *server, err error) {
-	s := &server{config: o.Config, log: newLog(o.Log, o.Config.Log), metrics: newMetrics(o.Version), requests: newGate()}
+	s := &server{
+		config: o.Config, log: newLog(o.Log, o.Config.Log), metrics: newMetrics(o.Version), requests: newGate(),
+		ids: store.NewIDs(func() string { return uuid.Must(uuid.NewV7()).String() }),
+	}
 	for _, w := range o.Warn {
 		s.log.Warn(w)
 	}
@@ -133,19 +138,21 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 	if err = s.dir.lock.describe(s.url); err != nil {
 		return nil, err
 	}
-	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{Observe: s.metrics.committed, Log: s.log, Retention: outcomeRetention})
+	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{
+		Observe: s.metrics.committed, Log: s.log, Retention: outcomeRetention, Forgot: s.ids.Above,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s.openQueue()
 	s.s3 = blobs3.New(s.config.S3)
 	s.files = blob.ByScheme{"file": bloblocal.New(), "s3": s.s3}
-	s.journal = journal.New(journal.Options{Store: s.store, Files: s.files, NewID: newBatchID, Log: s.log})
+	s.journal = journal.New(journal.Options{Store: s.store, Files: s.files, NewID: s.ids.Next, Log: s.log})
 	if err = s.journal.Recover(ctx); err != nil {
 		return nil, err
 	}
 	s.kernel = kernel.New(kernel.Options{
-		Store: s.watched(), Files: s.files, Queue: s.queue, Journal: s.journal, NewBatchID: newBatchID, Patience: s.patience,
+		Store: s.watched(), Files: s.files, Queue: s.queue, Journal: s.journal, NewBatchID: s.ids.Next, Patience: s.patience,
 		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
 	})
 	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace(), Settled: s.journal.Settled})
@@ -343,9 +350,6 @@ func (s *server) forget(ctx context.Context) {
 		}
 	}
 }
-
-// newBatchID gives ids that rise with time.
-func newBatchID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // lost passes on the files of decisions that lost, each to its warehouse.
 func (s *server) lost(files []kernel.File) {

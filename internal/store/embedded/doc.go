@@ -16,7 +16,7 @@
 // Outcome goes through the writer and, when the id is unknown, writes it there as
 // void, which makes the answer final. Ids are forgotten in their own order (they
 // begin with their time), and the greatest forgotten id is kept, so that the
-// store knows what it does not know.
+// store knows what it does not know. Whoever makes ids is told of it: see [Options.Forgot].
 //
 // Reads of one key are answered from memory where the store knows the record, or knows
 // that there is none: from what was read and written last, within Options.CacheBytes.

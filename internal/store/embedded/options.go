@@ -32,6 +32,10 @@ type Options struct {
 
 	// Now is the clock by which batch ids are forgotten. Default time.Now.
 	Now func() time.Time
+	// Forgot is told, by Open and on the writer's goroutine, of the greatest batch id that is forgotten, or how it begins;
+	// empty: none is. The outcome of a batch with a lower one counts as unknown, so a new one needs a greater: see
+	// [store.IDs]. It must not block. Default: nothing.
+	Forgot func(id string)
 	// Observe is told of each durable group: how many batches and outcomes it
 	// held and how long its COMMIT took. It runs on the writer's goroutine, so it
 	// must not block. Default: nothing.
@@ -69,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Forgot == nil {
+		o.Forgot = func(string) {}
 	}
 	if o.Observe == nil {
 		o.Observe = func(int, time.Duration) {}

@@ -58,6 +58,7 @@ func (w *writer) adopt(c *conn) (err error) {
 	if w.forgotten, err = readForgotten(c); err != nil {
 		return err
 	}
+	w.options.Forgot(w.forgotten)
 	w.unsynced, err = readPaths(c, key.Unsynced)
 	return err
 }
@@ -193,7 +194,10 @@ func (w *writer) try(group []*request) (replies []reply, reached progress, err e
 		}
 	}
 	w.checkpointer.count(group)
-	w.forgotten = max(w.forgotten, forgotten)
+	if forgotten > w.forgotten {
+		w.forgotten = forgotten
+		w.options.Forgot(forgotten)
+	}
 	w.options.Observe(len(group), time.Since(start))
 	return replies, 0, nil
 }
