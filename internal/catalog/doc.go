@@ -26,7 +26,7 @@
 //
 // # What is remembered
 //
-// A version of a record and a metadata file never change. What was decoded of them is remembered
+// A version of a record never changes, nor a metadata file while a pointer names it. What was decoded of them is remembered
 // (kernel.Memo) and shared by all operations, which must not change it: a load then reads
 // three records and no file. What writes looks for the marker of the warehouse's root
 // all the same.

@@ -39,27 +39,54 @@ type document interface {
 	Size() int
 }
 
+// metadataFile is a metadata file as a pointer names it.
+//
+// Some catalogs give a file the name of one that is gone: another is put in its place, and registered there. So what is
+// remembered of a file, and its entity tag, go by its binding, too: the id of the pointer, or what a registration over a
+// table that was there has drawn. Both are in the pointer's record, so that all instances agree, also after a
+// restart. The record's version would not do: a rename changes it, which changes no metadata, and a commit cannot
+// tell it, because it is the id of a batch that is made later, but answers with the tag of the load that follows.
+type metadataFile struct {
+	location string
+	binding  string
+}
+
+// fileOf is the metadata file that a pointer names.
+func fileOf(p found[pointerRecord]) metadataFile {
+	if p.Value.Binding != "" {
+		return metadataFile{p.Value.MetadataLocation, p.Value.Binding}
+	}
+	return metadataFile{p.Value.MetadataLocation, p.ID}
+}
+
+// memo is the id of what is remembered of it. Where two pointers name one file they take turns.
+func (f metadataFile) memo() kernel.MemoID {
+	id := kernel.MemoOfFile(f.location)
+	id.Version = store.Version(f.binding)
+	return id
+}
+
 // tableMetadata reads the metadata of a table that is to change, and says what to do where that cannot be.
-func tableMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, location string) (*tablemeta.Metadata, error) {
+func tableMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, file metadataFile) (*tablemeta.Metadata, error) {
 	if err := checkMounted(ctx, tx, w); err != nil {
 		return nil, err
 	}
-	return loadMetadata(ctx, tx, w, KindTable, t, location, tablemeta.Parse)
+	return loadMetadata(ctx, tx, w, KindTable, t, file, tablemeta.Parse)
 }
 
 // viewMetadata is tableMetadata of a view.
-func viewMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, v Ident, location string) (*tablemeta.View, error) {
+func viewMetadata(ctx context.Context, tx *kernel.Tx, w Warehouse, v Ident, file metadataFile) (*tablemeta.View, error) {
 	if err := checkMounted(ctx, tx, w); err != nil {
 		return nil, err
 	}
-	return loadMetadata(ctx, tx, w, KindView, v, location, tablemeta.ParseView)
+	return loadMetadata(ctx, tx, w, KindView, v, file, tablemeta.ParseView)
 }
 
 // loadMetadata gives the metadata that a pointer names: as it is remembered, for a file
-// never changes, or read. It then need not be there any more, nor its volume be mounted.
-func loadMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, kind Kind, t Ident, location string, parse func([]byte) (D, error)) (D, error) {
-	d, err := kernel.Memo(tx, memoOfFile(w, location), func() (document, int, error) {
-		d, err := readMetadata(ctx, tx, w, location, parse)
+// never changes while it is bound, or read. It then need not be there any more, nor its volume be mounted.
+func loadMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, kind Kind, t Ident, file metadataFile, parse func([]byte) (D, error)) (D, error) {
+	d, err := kernel.Memo(tx, file.memo(), func() (document, int, error) {
+		d, err := readMetadata(ctx, tx, w, file.location, parse)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -67,7 +94,7 @@ func loadMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, k
 	})
 	m, ok := d.(D)
 	if err == nil && !ok { // one file can be the metadata of a table and of a view
-		m, err = readMetadata(ctx, tx, w, location, parse)
+		m, err = readMetadata(ctx, tx, w, file.location, parse)
 	}
 	return m, withRemedy(err, kind, t)
 }
@@ -80,14 +107,6 @@ func stillThere[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, kin
 	}
 	_, err := readMetadata(ctx, tx, w, location, parse)
 	return withRemedy(err, kind, t)
-}
-
-// memoOfFile is the id of a metadata file. A location means what it does in one warehouse:
-// two may have buckets of the same name in different places.
-func memoOfFile(w Warehouse, location string) kernel.MemoID {
-	id := kernel.MemoOfFile(location)
-	id.Version = store.Version(w.ID)
-	return id
 }
 
 // withRemedy says what to do about a metadata file that a pointer names and that is
@@ -137,41 +156,35 @@ func readMetadata[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, l
 
 var errTooLarge = fmt.Errorf("it has more than %d MiB", metadataBytesMax>>20)
 
-// writeTable stages the next metadata file of a table and returns its location.
-func writeTable(tx *kernel.Tx, w Warehouse, m *tablemeta.Metadata, previous string) (string, error) {
+// writeTable stages the metadata file of a table that follows the previous one, whose location is empty where the
+// table is made.
+func writeTable(tx *kernel.Tx, w Warehouse, m *tablemeta.Metadata, previous metadataFile) (metadataFile, error) {
 	data, err := tablemeta.Encode(m)
 	if err != nil {
-		return "", fromMetadata(err)
+		return metadataFile{}, fromMetadata(err)
 	}
-	location, err := writeFile(tx, w, tablemeta.FileName(m, previous, tx.NewID()), data, m)
-	if err == nil {
-		tx.Remember(memoOfFile(w, location), m, m.Size()) // for the next commit, which may be in the same batch
-		tx.Forget(memoOfFile(w, previous))
-	}
-	return location, err
+	return writeFile(tx, w, previous, tablemeta.FileName(m, previous.location, tx.NewID()), data, m)
 }
 
-// writeView stages the next metadata file of a view and returns its location.
-func writeView(tx *kernel.Tx, w Warehouse, v *tablemeta.View, previous string) (string, error) {
+// writeView is writeTable for a view.
+func writeView(tx *kernel.Tx, w Warehouse, v *tablemeta.View, previous metadataFile) (metadataFile, error) {
 	data, err := tablemeta.EncodeView(v)
 	if err != nil {
-		return "", fromMetadata(err)
+		return metadataFile{}, fromMetadata(err)
 	}
-	location, err := writeFile(tx, w, tablemeta.ViewFileName(v, previous, tx.NewID()), data, v)
-	if err == nil {
-		tx.Remember(memoOfFile(w, location), v, v.Size())
-		tx.Forget(memoOfFile(w, previous))
-	}
-	return location, err
+	return writeFile(tx, w, previous, tablemeta.ViewFileName(v, previous.location, tx.NewID()), data, v)
 }
 
-func writeFile(tx *kernel.Tx, w Warehouse, location string, data []byte, d document) (string, error) {
+func writeFile(tx *kernel.Tx, w Warehouse, previous metadataFile, location string, data []byte, d document) (metadataFile, error) {
 	if _, err := w.Scope().Canonical(location); err != nil {
-		return "", fromLocation("place for metadata files", err)
+		return metadataFile{}, fromLocation("place for metadata files", err)
 	}
 	if len(d.JSON()) > metadataBytesMax {
-		return "", refuse(ErrInvalid, "The metadata would have %d bytes; at most %d are allowed: expire snapshots first", len(d.JSON()), metadataBytesMax)
+		return metadataFile{}, refuse(ErrInvalid, "The metadata would have %d bytes; at most %d are allowed: expire snapshots first", len(d.JSON()), metadataBytesMax)
 	}
 	tx.File(kernel.File{Warehouse: w.Name, Scope: w.Scope(), Location: location, Data: data})
-	return location, nil
+	next := metadataFile{location, previous.binding}
+	tx.Remember(next.memo(), d, d.Size()) // for the next commit, which may be in the same batch
+	tx.Forget(previous.memo())
+	return next, nil
 }

@@ -257,3 +257,122 @@ func TestRegisterAtRememberedLocation(t *testing.T) {
 		t.Errorf("the commit rests on what was there before: %s", commit.Result.Metadata)
 	}
 }
+
+// A metadata file was replaced under its name, and its table registered anew. Each instance knows it from the
+// former one, whatever it remembers and whatever tag its client holds; and the tag stays while the table does.
+func TestRegisterReplacedFile(t *testing.T) {
+	const file = "file:///w/main/x/h/metadata/v1.metadata.json"
+	unregister := &catalog.UnregisterTable{Request: catalog.UnregisterTableRequest{Warehouse: "main", Table: ident("ns.t")}}
+	over := register("ns.t", file)
+	over.Request.Overwrite = true
+	for name, replace := range map[string][]kernel.Operation{
+		"unregister": {unregister, register("ns.t", file)},
+		"drop":       {dropTable("ns.t", false), register("ns.t", file)},
+		"overwrite":  {over},
+		"twice":      {over, over},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newPlainStack(t)
+			var files [2][]byte
+			for i, at := range []string{"file:///w/main/x/a", "file:///w/main/x/b"} {
+				create := createTableAt("ns.t", at)
+				s.must(create)
+				files[i] = create.Result.Metadata
+				s.must(unregister)
+			}
+			s.files.Replace(file, files[0])
+			s.must(register("ns.t", file))
+			instances := []kernel.Runner{s.runner}
+			s.restart()
+			instances = append(instances, s.runner)
+
+			load := func(i int, snapshots catalog.Snapshots, table string, known ...string) catalog.LoadTableResult {
+				t.Helper()
+				s.runner = instances[i]
+				op := loadTable(table)
+				op.Request.Snapshots, op.Request.Known = snapshots, known
+				s.must(op)
+				return op.Result
+			}
+			kinds := []catalog.Snapshots{catalog.SnapshotsAll, catalog.SnapshotsRefs}
+			former := map[catalog.Snapshots]string{}
+			for _, kind := range kinds {
+				former[kind] = load(0, kind, "ns.t").ETag
+				if !load(1, kind, "ns.t", former[kind]).NotModified {
+					t.Errorf("%s: two instances know one table by two tags", kind)
+				}
+				load(1, kind, "ns.t")
+			}
+
+			s.files.Replace(file, files[1])
+			for _, op := range replace {
+				s.runner = instances[0]
+				s.must(op)
+			}
+			tags := map[catalog.Snapshots]string{}
+			for i := range instances {
+				for _, kind := range kinds {
+					got := load(i, kind, "ns.t", former[kind])
+					if got.NotModified || !bytes.Contains(got.Metadata, []byte("x/b")) {
+						t.Errorf("instance %d, %s: the former table, not modified %v: %s", i, kind, got.NotModified, got.Metadata)
+					}
+					tags[kind] = got.ETag
+				}
+			}
+			if got := replace[len(replace)-1].(*catalog.RegisterTable).Result.ETag; got != tags[catalog.SnapshotsAll] {
+				t.Errorf("registered with the tag %s, loaded with %s", got, tags[catalog.SnapshotsAll])
+			}
+
+			s.must(renameTable("ns.t", "ns.u"))
+			s.restart()
+			instances = append(instances, s.runner)
+			for i := range instances {
+				for _, kind := range kinds {
+					if !load(i, kind, "ns.u", tags[kind]).NotModified {
+						t.Errorf("instance %d, %s: a new name has changed the tag", i, kind)
+					}
+				}
+			}
+			s.runner = instances[1]
+			commit := setProperty("ns.u", "k", "v")
+			s.must(commit)
+			if !bytes.Contains(commit.Result.Metadata, []byte("x/b")) {
+				t.Errorf("the commit rests on what was there before: %s", commit.Result.Metadata)
+			}
+			for i := range instances {
+				if !load(i, catalog.SnapshotsAll, "ns.u", commit.Result.ETag).NotModified {
+					t.Errorf("instance %d: the tag of a commit is not that of the load", i)
+				}
+			}
+		})
+	}
+}
+
+// So it is with a view.
+func TestRegisterReplacedView(t *testing.T) {
+	const file = "file:///w/main/x/h/metadata/v1.metadata.json"
+	s := newPlainStack(t)
+	var files [2][]byte
+	for i, at := range []string{"file:///w/main/x/a", "file:///w/main/x/b"} {
+		create := createViewAt("ns.v", at)
+		s.must(create)
+		files[i] = create.Result.Metadata
+		s.must(&catalog.DropView{Request: view("ns.v")})
+	}
+	s.files.Replace(file, files[0])
+	s.must(registerView("ns.v", file))
+	other := s.runner
+	s.restart()
+	s.must(&catalog.LoadView{Request: view("ns.v")})
+	s.files.Replace(file, files[1])
+	for _, op := range []kernel.Operation{&catalog.DropView{Request: view("ns.v")}, registerView("ns.v", file)} {
+		if err := other.Do(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := &catalog.LoadView{Request: view("ns.v")}
+	s.must(again)
+	if diff := cmp.Diff(string(files[1]), string(again.Result.Metadata)); diff != "" {
+		t.Errorf("what is loaded is not what was registered (-want +got)\n%s", diff)
+	}
+}

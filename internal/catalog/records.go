@@ -88,6 +88,9 @@ type pointerRecord struct {
 	// Registered says that the history of its metadata began elsewhere: what it names
 	// may be named by others, too.
 	Registered bool `json:"registered,omitempty"`
+	// Binding is drawn when a table is registered over the one that is there, whose file may have had the
+	// same location. Empty: that of the pointer's id.
+	Binding string `json:"binding,omitempty"`
 }
 
 // claims are the pointer's records in the location index.

@@ -120,12 +120,12 @@ func (c *tableChange) apply(ctx context.Context, tx *kernel.Tx, requirements, up
 	}
 	change := tablemeta.Change{Updates: changes, UUID: c.id, Now: tx.Now()}
 	if c.pointer.Exists() && c.now == nil {
-		file := c.pointer.Value.MetadataLocation
+		file := fileOf(c.pointer)
 		m, err := tableMetadata(ctx, tx, c.w.Value, c.table, file)
 		if err != nil {
 			return err
 		}
-		c.base, c.now, change.BaseFile = m, m, file
+		c.base, c.now, change.BaseFile = m, m, file.location
 	}
 	if err := tablemeta.Check(c.now, required); err != nil {
 		return fromMetadata(err)
@@ -148,30 +148,31 @@ func (c *tableChange) stage(ctx context.Context, tx *kernel.Tx) (TableState, err
 		if err != nil {
 			return TableState{}, err
 		}
-		file, err := writeTable(tx, w, c.now, "")
+		file, err := writeTable(tx, w, c.now, metadataFile{binding: c.id})
 		if err != nil {
 			return TableState{}, err
 		}
-		return tableState(w, file, c.now, SnapshotsAll), bind(ctx, tx, w, c.n, c.id, KindTable, c.table, c.now, file, canonical, false)
+		return tableState(w, file, c.now, SnapshotsAll), bind(ctx, tx, w, c.n, c.id, KindTable, c.table, c.now, file.location, canonical, false)
 	}
 	p, next := c.pointer, c.pointer.Value
 	if c.now == c.base {
-		return tableState(w, next.MetadataLocation, c.now, SnapshotsAll), nil
+		return tableState(w, fileOf(p), c.now, SnapshotsAll), nil
 	}
 	if c.now.Location() != next.Location {
 		if err := move(ctx, tx, w, p, &next, c.now.Location()); err != nil {
 			return TableState{}, err
 		}
 	}
-	var err error
-	if next.MetadataLocation, err = writeTable(tx, w, c.now, p.Value.MetadataLocation); err != nil {
+	file, err := writeTable(tx, w, c.now, fileOf(p))
+	if err != nil {
 		return TableState{}, err
 	}
+	next.MetadataLocation = file.location
 	if err := giveUpDropped(ctx, tx, c.w, p.Value, c.base, c.now); err != nil {
 		return TableState{}, err
 	}
 	put(tx, p.Key, p.ID, next)
-	return tableState(w, next.MetadataLocation, c.now, SnapshotsAll), nil
+	return tableState(w, file, c.now, SnapshotsAll), nil
 }
 
 // CreatesTable tells a commit that creates a table, which was staged, from one

@@ -85,11 +85,11 @@ func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 		op.Result = TableState{Metadata: m.JSON(), Root: w.Value.Root.Public()}
 		return nil
 	}
-	file, err := writeTable(tx, w.Value, m, "")
+	file, err := writeTable(tx, w.Value, m, metadataFile{binding: id})
 	if err != nil {
 		return err
 	}
-	if err := bind(ctx, tx, w.Value, n, id, KindTable, req.Table, m, file, canonical, false); err != nil {
+	if err := bind(ctx, tx, w.Value, n, id, KindTable, req.Table, m, file.location, canonical, false); err != nil {
 		return err
 	}
 	op.Result = tableState(w.Value, file, m, SnapshotsAll)

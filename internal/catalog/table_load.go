@@ -44,16 +44,16 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	file := p.Value.MetadataLocation
-	if err := stillThere(ctx, tx, w.Value, KindTable, req.Table, file, tablemeta.Parse); err != nil {
+	file := fileOf(p)
+	if err := stillThere(ctx, tx, w.Value, KindTable, req.Table, file.location, tablemeta.Parse); err != nil {
 		return err
 	}
-	op.Result.TableState = TableState{MetadataLocation: file, ETag: etag(file, req.Snapshots), Root: w.Value.Root.Public()}
+	op.Result.TableState = TableState{MetadataLocation: file.location, ETag: etag(file, req.Snapshots), Root: w.Value.Root.Public()}
 	if slices.Contains(req.Known, op.Result.ETag) || slices.Contains(req.Known, "*") {
 		op.Result.NotModified = true
 		return nil
 	}
-	op.Result.Metadata, err = representation(ctx, tx, w.Value, req.Table, op.Result.TableState, req.Snapshots)
+	op.Result.Metadata, err = representation(ctx, tx, w.Value, req.Table, file, op.Result.ETag, req.Snapshots)
 	if err != nil {
 		op.Result = LoadTableResult{}
 	}
@@ -62,12 +62,12 @@ func (op *LoadTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 
 // representation is the document of a load: that of the metadata, or a part of it, which
 // is remembered by its entity tag.
-func representation(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, s TableState, snapshots Snapshots) ([]byte, error) {
+func representation(ctx context.Context, tx *kernel.Tx, w Warehouse, t Ident, file metadataFile, tag string, snapshots Snapshots) ([]byte, error) {
 	load := func() (*tablemeta.Metadata, error) {
-		return loadMetadata(ctx, tx, w, KindTable, t, s.MetadataLocation, tablemeta.Parse)
+		return loadMetadata(ctx, tx, w, KindTable, t, file, tablemeta.Parse)
 	}
 	if snapshots == SnapshotsRefs {
-		return kernel.Memo(tx, kernel.MemoID{Name: s.ETag, Version: store.Version(w.ID)}, func() ([]byte, int, error) {
+		return kernel.Memo(tx, kernel.MemoID{Name: tag, Version: store.Version(file.binding)}, func() ([]byte, int, error) {
 			m, err := load()
 			if err != nil {
 				return nil, 0, err

@@ -64,7 +64,7 @@ func (op *RegisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	op.Result = tableState(w.Value, req.MetadataLocation, m, SnapshotsAll)
+	op.Result = tableState(w.Value, metadataFile{req.MetadataLocation, id}, m, SnapshotsAll)
 	return bindForeign(ctx, tx, w.Value, n, id, KindTable, req.Table, m, req.MetadataLocation)
 }
 
@@ -81,8 +81,10 @@ func (op *RegisterTable) overwrite(ctx context.Context, tx *kernel.Tx, w Warehou
 			return err
 		}
 	}
-	next.MetadataLocation, next.Registered = file, true
-	op.Result = tableState(w, file, m, SnapshotsAll)
+	bound := metadataFile{file, tx.NewID()}
+	next.MetadataLocation, next.Registered, next.Binding = file, true, bound.binding
+	tx.Remember(bound.memo(), m, m.Size())
+	op.Result = tableState(w, bound, m, SnapshotsAll)
 	tx.Put(p.Key, p.ID, encode(next))
 	return nil
 }
@@ -127,8 +129,6 @@ func readForeign[D document](ctx context.Context, tx *kernel.Tx, w Warehouse, ki
 	if err := d.Verify(); err != nil {
 		return none, refuse(ErrInvalid, "Cannot register %s %s: The metadata file %s cannot be used: %v", kind, t, file, err)
 	}
-	// Some catalogs give a file the name of one that they have deleted: what was remembered of that one ends.
-	tx.Remember(memoOfFile(w, file), d, d.Size())
 	return d, nil
 }
 
@@ -139,5 +139,6 @@ func bindForeign(ctx context.Context, tx *kernel.Tx, w Warehouse, n found[namesp
 	if err != nil {
 		return err
 	}
+	tx.Remember(metadataFile{file, id}.memo(), d, d.Size())
 	return bind(ctx, tx, w, n, id, kind, t, d, file, canonical, true)
 }

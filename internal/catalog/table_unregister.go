@@ -36,10 +36,10 @@ func (op *UnregisterTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return err
 	}
-	m, err := tableMetadata(ctx, tx, w.Value, op.Request.Table, p.Value.MetadataLocation)
+	m, err := tableMetadata(ctx, tx, w.Value, op.Request.Table, fileOf(p))
 	if err != nil {
 		return err
 	}
-	op.Result = tableState(w.Value, p.Value.MetadataLocation, m, SnapshotsAll)
+	op.Result = tableState(w.Value, fileOf(p), m, SnapshotsAll)
 	return forget(ctx, tx, w.Value, p)
 }

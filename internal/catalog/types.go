@@ -59,12 +59,12 @@ type TableState struct {
 }
 
 // tableState is the answer for a metadata file and what it holds.
-func tableState(w Warehouse, file string, m *tablemeta.Metadata, s Snapshots) TableState {
+func tableState(w Warehouse, file metadataFile, m *tablemeta.Metadata, s Snapshots) TableState {
 	json := m.JSON()
 	if s == SnapshotsRefs {
 		json = m.RefsOnlyJSON()
 	}
-	return TableState{MetadataLocation: file, Metadata: json, ETag: etag(file, s), Root: w.Root.Public()}
+	return TableState{MetadataLocation: file.location, Metadata: json, ETag: etag(file, s), Root: w.Root.Public()}
 }
 
 // Snapshots says which snapshots an answer holds.
@@ -76,14 +76,16 @@ const (
 	SnapshotsRefs Snapshots = "refs"
 )
 
-// etag is the entity tag of a representation of a metadata file. A location
-// never names other content, so the tag need not look at it.
-func etag(metadataLocation string, s Snapshots) string {
+// etag is the entity tag of a representation of a metadata file. While a file is bound its
+// location never names other content, so the tag need not look at it.
+func etag(file metadataFile, s Snapshots) string {
 	if s == "" {
 		s = SnapshotsAll
 	}
-	var room [256]byte // most locations fit
-	sum := sha256.Sum256(append(append(append(room[:0], s...), '\n'), metadataLocation...))
+	var room [320]byte // most locations fit
+	b := append(append(room[:0], s...), '\n')
+	b = append(append(b, file.binding...), '\n')
+	sum := sha256.Sum256(append(b, file.location...))
 	var tag [32]byte
 	hex.Encode(tag[:], sum[:16])
 	return string(tag[:])

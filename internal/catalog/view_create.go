@@ -66,10 +66,10 @@ func (op *CreateView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err != nil {
 		return fromMetadata(err)
 	}
-	file, err := writeView(tx, w.Value, v, "")
+	file, err := writeView(tx, w.Value, v, metadataFile{binding: id})
 	if err != nil {
 		return err
 	}
-	op.Result = viewState(file, v)
-	return bind(ctx, tx, w.Value, n, id, KindView, req.View, v, file, canonical, false)
+	op.Result = viewState(file.location, v)
+	return bind(ctx, tx, w.Value, n, id, KindView, req.View, v, file.location, canonical, false)
 }

@@ -39,7 +39,7 @@ func (op *LoadView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err := stillThere(ctx, tx, w.Value, KindView, op.Request.View, p.Value.MetadataLocation, tablemeta.ParseView); err != nil {
 		return err
 	}
-	v, err := loadMetadata(ctx, tx, w.Value, KindView, op.Request.View, p.Value.MetadataLocation, tablemeta.ParseView)
+	v, err := loadMetadata(ctx, tx, w.Value, KindView, op.Request.View, fileOf(p), tablemeta.ParseView)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (op *ReplaceView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	if err := parse("updates", req.Updates, &updates); err != nil {
 		return err
 	}
-	base, err := viewMetadata(ctx, tx, w.Value, req.View, p.Value.MetadataLocation)
+	base, err := viewMetadata(ctx, tx, w.Value, req.View, fileOf(p))
 	if err != nil {
 		return err
 	}
@@ -79,9 +79,11 @@ func (op *ReplaceView) Decide(ctx context.Context, tx *kernel.Tx) error {
 			return err
 		}
 	}
-	if next.MetadataLocation, err = writeView(tx, w.Value, v, p.Value.MetadataLocation); err != nil {
+	file, err := writeView(tx, w.Value, v, fileOf(p))
+	if err != nil {
 		return err
 	}
+	next.MetadataLocation = file.location
 	put(tx, p.Key, p.ID, next)
 	op.Result = viewState(next.MetadataLocation, v)
 	return nil

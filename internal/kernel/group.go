@@ -37,6 +37,7 @@ const (
 //     that one is durable.
 //   - Where a file of it cannot be written it alone fails: those before it land, those behind it are decided again without it.
 //   - Neither its client's leaving nor its deadline ends the work for the others.
+//   - It does not wait for the others beyond its own deadline, but for a batch that was sent.
 //   - Where the batch's outcome is unknown, all that are in it are told so.
 type group struct {
 	k *Kernel
@@ -104,14 +105,32 @@ func (g *group) patience() (context.Context, context.CancelFunc) {
 	if len(g.present()) == 1 {
 		return g.waiting[0].ctx, func() {}
 	}
-	var first time.Time
+	return context.WithDeadline(context.WithoutCancel(g.waiting[0].ctx), g.first())
+}
+
+// first is the first deadline of those without a verdict.
+func (g *group) first() (first time.Time) {
 	for _, m := range g.waiting {
+		if m == nil {
+			continue
+		}
 		if d, ok := m.ctx.Deadline(); ok && (first.IsZero() || d.Before(first)) {
 			first = d
 		}
 	}
-	return context.WithDeadline(context.WithoutCancel(g.waiting[0].ctx), first)
+	return first
 }
+
+// within is the operation's context until others can wait for it no longer; zero: none does.
+func (r *run) within(until time.Time) (context.Context, context.CancelFunc) {
+	if d, ok := r.ctx.Deadline(); until.IsZero() || ok && !d.After(until) {
+		return r.ctx, func() {}
+	}
+	return context.WithDeadline(r.ctx, until)
+}
+
+// cut tells whether a context made by within has ended because of the others: the operation has time left.
+func (r *run) cut(ctx context.Context) bool { return ctx.Err() != nil && r.over() == nil }
 
 // dismiss gives up on those whose client left or whose time is spent.
 func (g *group) dismiss() {
@@ -188,13 +207,23 @@ func (g *group) round(own *run) error {
 	v := newView(g.k, len(g.waiting) > 1)
 	g.view = v
 	var later []deferred
+	// Nobody takes longer than the first of them can wait. Who is decided for a batch takes at most half of that
+	// time: what is left is for the batch, which lands without it.
+	var until, half time.Time
+	if v.shared {
+		until = g.first()
+		half = until.Add(-time.Until(until) / 2)
+	}
 deciding:
 	for _, m := range g.waiting {
 		if len(v.accepted) > 0 && v.bytes >= groupBytesMax {
 			break
 		}
-		tx, refusal := g.decide(m, own, v.tx(m, v))
 		first := len(v.accepted) == 0
+		if !first {
+			until = half
+		}
+		tx, refusal := g.decide(m, own, v.tx(m, v), until)
 		switch {
 		case tx == nil: // it panicked
 		case errors.Is(refusal, ErrAgain):
@@ -212,7 +241,7 @@ deciding:
 				break deciding
 			}
 		case first:
-			if err := g.answer(m, tx, refusal); err != nil {
+			if err := g.answer(m, tx, refusal, until); err != nil {
 				m.report.Conflicts++
 				return err
 			}
@@ -226,12 +255,13 @@ deciding:
 	if len(v.accepted) == 0 {
 		return nil
 	}
-	g.answerEarly(own, v, &later)
+	g.answerEarly(own, v, &later, half)
 	return g.land(v, later)
 }
 
-// decide runs Decide with a fresh Tx. A panic in what belongs to another goroutine is that one's.
-func (g *group) decide(m, own *run, tx *Tx) (_ *Tx, refusal error) {
+// decide runs Decide with a fresh Tx. A panic in what belongs to another goroutine is that one's. ErrAgain also
+// says that it has taken longer than the others can wait.
+func (g *group) decide(m, own *run, tx *Tx, until time.Time) (_ *Tx, refusal error) {
 	if m != own {
 		defer func() {
 			if p := recover(); p != nil {
@@ -240,18 +270,29 @@ func (g *group) decide(m, own *run, tx *Tx) (_ *Tx, refusal error) {
 			}
 		}()
 	}
-	if refusal = m.decide(tx); refusal == nil && len(tx.writes) > 0 {
+	ctx, cancel := m.within(until)
+	defer cancel()
+	refusal = m.decide(ctx, tx)
+	switch {
+	case refusal != nil && m.cut(ctx):
+		refusal = ErrAgain
+	case refusal == nil && len(tx.writes) > 0:
 		tx.part = tx.batch(m.plan.Op)
 	}
 	return tx, refusal
 }
 
 // answer gives its verdict to one that rests on what the store holds alone, if that held together at one moment.
-func (g *group) answer(m *run, tx *Tx, refusal error) error {
+func (g *group) answer(m *run, tx *Tx, refusal error, until time.Time) error {
 	if len(tx.reads) > 1 || refusal != nil {
-		if err := tx.settle(m.ctx); err != nil && !planted.Is(planted.AnswerUnsettled) {
+		ctx, cancel := m.within(until)
+		defer cancel()
+		if err := tx.settle(ctx); err != nil && !planted.Is(planted.AnswerUnsettled) {
 			if isConflict(err) {
 				return err
+			}
+			if m.cut(ctx) {
+				return ErrAgain
 			}
 			refusal = timely(err)
 		}
@@ -261,7 +302,7 @@ func (g *group) answer(m *run, tx *Tx, refusal error) error {
 }
 
 // answerEarly answers those that would have been refused without the others, too: they need not wait for the batch.
-func (g *group) answerEarly(own *run, v *view, later *[]deferred) {
+func (g *group) answerEarly(own *run, v *view, later *[]deferred, until time.Time) {
 	*later = slices.DeleteFunc(*later, func(d deferred) bool {
 		if d.refusal == nil {
 			return false
@@ -270,14 +311,14 @@ func (g *group) answerEarly(own *run, v *view, later *[]deferred) {
 			g.settle(d.run, verdict{err: d.refusal})
 			return true
 		}
-		tx, refusal := g.decide(d.run, own, v.tx(d.run, base{v}))
+		tx, refusal := g.decide(d.run, own, v.tx(d.run, base{v}), until)
 		if tx == nil {
 			return true
 		}
 		if refusal == nil || errors.Is(refusal, ErrAgain) {
 			return false
 		}
-		return g.answer(d.run, tx, refusal) == nil
+		return g.answer(d.run, tx, refusal, until) == nil
 	})
 }
 
@@ -355,11 +396,13 @@ func (g *group) landed(v *view, later []deferred, err error) error {
 		return nil // the others are decided on what the store holds now
 	}
 	for _, d := range later {
-		if err := d.tx.settle(d.ctx); err == nil {
+		ctx, cancel := d.within(g.first())
+		if err := d.tx.settle(ctx); err == nil {
 			g.settle(d.run, verdict{err: d.refusal})
-		} else if !isConflict(err) {
+		} else if !isConflict(err) && !d.cut(ctx) {
 			g.settle(d.run, verdict{err: timely(err)})
 		}
+		cancel()
 	}
 	return nil
 }
@@ -386,18 +429,16 @@ func (g *group) lost(of []accepted) {
 
 // upload makes the staged files durable, several at a time, and gives the first error of each operation. What was written
 // when another fails stays behind, named by nothing, until Lost's listener or a sweep finds it. The time of the
-// operation that has least of it ends the wait of all, which are then cut.
+// operation that has least of it, in the batch or behind it, ends the wait of all, which are then cut.
 func (g *group) upload(v *view) (errs []error, cut bool) {
 	errs = make([]error, len(v.accepted))
+	first := g.first()
 	if len(v.accepted) == 1 {
-		errs[0] = g.write(v.accepted[0].run.ctx, &v.accepted[0])
-		return errs, false
-	}
-	var first time.Time
-	for _, a := range v.accepted {
-		if d, ok := a.run.ctx.Deadline(); ok && (first.IsZero() || d.Before(first)) {
-			first = d
-		}
+		m := v.accepted[0].run
+		ctx, cancel := m.within(first)
+		defer cancel()
+		errs[0] = g.write(ctx, &v.accepted[0])
+		return errs, m.cut(ctx)
 	}
 	limited, cancel := context.WithDeadline(context.Background(), first)
 	defer cancel()

@@ -243,12 +243,12 @@ func (r *run) alone() error {
 }
 
 // decide runs Decide on a fresh Tx.
-func (r *run) decide(tx *Tx) error {
+func (r *run) decide(ctx context.Context, tx *Tx) error {
 	r.report.Decisions++
 	if r.k.opt.CheckPurity {
-		return r.decideTwice(tx)
+		return r.decideTwice(ctx, tx)
 	}
-	return r.op.Decide(r.ctx, tx)
+	return r.op.Decide(ctx, tx)
 }
 
 func (r *run) newTx(s source, now time.Time, newID func() string) *Tx {

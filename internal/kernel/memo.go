@@ -10,7 +10,8 @@ import (
 )
 
 // MemoID names something that never changes: one version of a record, or, with
-// level and version zero, the file at a location.
+// level zero, the file at a location. Where one location may come to name another file, its
+// version tells them apart.
 type MemoID struct {
 	Level   key.Level
 	Name    string // a path, or a location

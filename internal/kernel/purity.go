@@ -18,7 +18,7 @@ var errImpure = errors.New("kernel: decide is impure")
 // the first run read, with the same time and ids. A Decide that reads a clock, a
 // map in its random order or its own earlier result decides differently, and
 // would so after a conflict or on another node: that is a bug, so it panics.
-func (r *run) decideTwice(first *Tx) error {
+func (r *run) decideTwice(ctx context.Context, first *Tx) error {
 	rec := &recording{source: first.source, answers: map[string][]answer{}}
 	var ids []string
 	newID := first.newID
@@ -27,7 +27,7 @@ func (r *run) decideTwice(first *Tx) error {
 		return ids[len(ids)-1]
 	}
 	first.source, first.recalls = rec, map[MemoID]memo{}
-	firstErr := r.op.Decide(r.ctx, first)
+	firstErr := r.op.Decide(ctx, first)
 	firstOp, encErr := Encode(r.op)
 	if encErr != nil {
 		panic(encErr)
@@ -42,7 +42,7 @@ func (r *run) decideTwice(first *Tx) error {
 		return ids[given-1]
 	})
 	second.view, second.recalls = first.view, first.recalls
-	secondErr := r.op.Decide(r.ctx, second)
+	secondErr := r.op.Decide(ctx, second)
 	secondOp, encErr := Encode(r.op)
 	if encErr != nil {
 		panic(encErr)

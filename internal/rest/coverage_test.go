@@ -101,7 +101,8 @@ says where. Members that are not known are ignored, except by the management API
 **Order of refusals.** A body that cannot be read comes first, then a warehouse, namespace or table that does not exist, then
 everything else.
 
-**ETags** differ between "snapshots=all" and "snapshots=refs"; creates and commits answer with that of a full load.
+**ETags** differ between "snapshots=all" and "snapshots=refs"; creates and commits answer with that of a full load. A
+tag is the same on every instance and after a restart, and outlives a rename; registering a table gives it another one, even with the same file.
 "If-None-Match" may be quoted, weak, a list, without quotes, or "*".
 
 **Compression.** Metadata of 8 KiB and more is sent with gzip to a client that accepts it, from the second load of a version on. Its

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +91,35 @@ func TestPackedLoad(t *testing.T) {
 		if r := s.must(zipped); r.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%d bytes are compressed", len(r.body))
 		}
+	}
+}
+
+// TestPackedAfterReplacedFile: what was compressed of a metadata file is not the answer for another that was
+// registered under its name.
+func TestPackedAfterReplacedFile(t *testing.T) {
+	s := newStack(t)
+	s.seaWithTable()
+	s.must(commit(fmt.Sprintf(`{"action":"set-properties","updates":{"large":%q}}`, strings.Repeat("x", packedMin))))
+	const zipped = "GET " + theTable + "\nAccept-Encoding: gzip"
+	former := s.must(zipped)
+	unpacked(t, s.must(zipped))
+	location := s.table("GET " + theTable).MetadataLocation
+	s.must("DELETE " + theTable)
+	file := strings.TrimPrefix(location, "file://")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.ReplaceAll(data, []byte("xx"), []byte("yy")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("POST /v1/namespaces/sea/register\n\n" + fmt.Sprintf(`{"name":"t","metadata-location":%q}`, location))
+	if r := s.send(zipped + "\nIf-None-Match: " + former.Header.Get("ETag")); r.StatusCode != http.StatusOK {
+		t.Errorf("who holds the former table hears %d", r.StatusCode)
+	}
+	want := strings.ReplaceAll(former.body, "xx", "yy")
+	if d := cmp.Diff(want, unpacked(t, s.must(zipped))); d != "" {
+		t.Error(d)
 	}
 }
 
