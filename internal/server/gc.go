@@ -14,6 +14,10 @@ const (
 	// gcPercentMax is for a heap of next to nothing, of which Go collects no earlier than at 4 MiB times that.
 	gcPercentMax = 500
 	gcInterval   = time.Second
+	// calmAfter is for how many intervals a server must have done next to nothing, heapFloor of allocations at most, until
+	// the memory that its work took goes back to the system. Go alone keeps a tenth more than its heap may grow to: twice
+	// what is live.
+	calmAfter = 30
 )
 
 // gcPercent is what debug.SetGCPercent should be for so many live bytes: a multiple of 50, for setting it
@@ -23,20 +27,40 @@ func gcPercent(live uint64) int {
 	return max(100, percent/50*50)
 }
 
-// easeGC keeps the garbage collector to the heap floor until ctx is done, unless the
-// environment says how it should run.
+// calm tells when a server has come to rest.
+type calm struct {
+	allocated uint64 // bytes, since the start, when it last worked
+	intervals int    // since then
+}
+
+// tick is told after each interval how many bytes were allocated since the start. It is true once after each time of work.
+func (c *calm) tick(allocated uint64) bool {
+	if allocated-c.allocated > heapFloor {
+		*c = calm{allocated: allocated}
+		return false
+	}
+	c.intervals++
+	return c.intervals == calmAfter
+}
+
+// easeGC keeps the garbage collector to the heap floor until ctx is done, and gives memory back
+// when the server comes to rest, unless the environment says how the collector should run.
 func easeGC(ctx context.Context) {
-	live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	heap := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
 	tick := time.NewTicker(gcInterval)
 	defer tick.Stop()
 	now := 0
+	var c calm
 	for {
-		runtimemetrics.Read(live)
-		if live[0].Value.Kind() == runtimemetrics.KindUint64 {
-			if percent := gcPercent(live[0].Value.Uint64()); percent != now {
+		runtimemetrics.Read(heap)
+		if heap[0].Value.Kind() == runtimemetrics.KindUint64 {
+			if percent := gcPercent(heap[0].Value.Uint64()); percent != now {
 				now = percent
 				debug.SetGCPercent(percent)
 			}
+		}
+		if heap[1].Value.Kind() == runtimemetrics.KindUint64 && c.tick(heap[1].Value.Uint64()) {
+			debug.FreeOSMemory()
 		}
 		select {
 		case <-tick.C:

@@ -121,7 +121,7 @@ func (m *Metadata) JSON() []byte { return m.doc }
 
 // Size is about how many bytes the metadata takes in memory.
 func (m *Metadata) Size() int {
-	n := documentSize(m.doc, m.members)
+	n := int(reflect.TypeFor[Metadata]().Size()) + documentSize(m.doc, m.members)
 	n += m.schemas.size() + m.specs.size() + m.orders.size() + m.properties.size() + m.refs.size() + m.snapshots.size()
 	n += m.snapshotLog.size() + m.metadataLog.size() + m.statistics.size() + m.partitionStatistics.size() + m.encryptionKeys.size()
 	return n

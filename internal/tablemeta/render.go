@@ -231,6 +231,9 @@ func (r *renderer) known(m *member) {
 
 func (r *renderer) finish() *Metadata {
 	doc := append(r.doc, '}')
+	if cap(doc) > 2*len(doc) { // a small new table: kept for long, it should not keep the room to grow
+		doc = bytes.Clone(doc)
+	}
 	written := make([][]byte, len(members))
 	for i := range r.members {
 		m, end := &r.members[i], r.ends[i]
