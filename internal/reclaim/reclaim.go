@@ -3,6 +3,7 @@ package reclaim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/duty"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/planted"
 )
@@ -60,6 +62,8 @@ type Options struct {
 	Grace time.Duration
 	// Settled returns once no crash can bring back a file of the warehouse that is there now and is deleted. May be nil.
 	Settled func(ctx context.Context, warehouse string) error
+	// Duties are shared with the other instances that reclaim in the same catalog. Nil: there are none.
+	Duties *duty.Roster
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -79,6 +83,9 @@ type Reclaimer struct {
 }
 
 type listID struct{ warehouse, id string }
+
+// duty is the name of the work on a list.
+func (l listID) duty() string { return "purge/" + l.warehouse + "/" + l.id }
 
 type lostFile struct {
 	warehouse, location string
@@ -194,6 +201,11 @@ func (r *Reclaimer) started(ctx context.Context, l listID) error {
 	if err := r.mounted(ctx, l.warehouse); err != nil {
 		return err
 	}
+	taken, err := r.opt.Duties.Take(ctx, 0, l.duty())
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	defer r.opt.Duties.Done(ctx, taken...)
 	list, err := r.work(ctx, l)
 	if err != nil || list.ID == "" {
 		return err
@@ -236,8 +248,7 @@ func (r *Reclaimer) rounds(ctx context.Context) {
 		if now := r.opt.Now(); !now.Before(sweepAt) {
 			sweepAt = now.Add(sweepEvery)
 			r.everywhere(ctx, func(ctx context.Context, warehouse string) error {
-				_, err := r.Sweep(ctx, warehouse, false)
-				return err
+				return r.sweepDaily(ctx, warehouse)
 			})
 		}
 		select {
@@ -246,6 +257,20 @@ func (r *Reclaimer) rounds(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// sweepDaily sweeps a warehouse, unless another instance does or has done.
+func (r *Reclaimer) sweepDaily(ctx context.Context, warehouse string) error {
+	taken, err := r.opt.Duties.Take(ctx, sweepEvery-sweepFirst, "sweep/"+warehouse)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	if _, err := r.Sweep(ctx, warehouse, false); err != nil {
+		r.opt.Duties.Done(ctx, taken...)
+		return err
+	}
+	r.opt.Duties.Recurs(ctx, taken...)
+	return nil
 }
 
 // everywhere does something in every warehouse, one after the other, and logs what fails.
@@ -317,11 +342,22 @@ func (r *Reclaimer) workAll(ctx context.Context, warehouse string, lists []listI
 	var g errgroup.Group
 	g.SetLimit(listsMax)
 	gone := make([]catalog.Dying, len(lists))
+	var names []string
+	for _, l := range lists {
+		if r.take(l) {
+			defer r.release(l) // once it has ended: who waits for it finds it gone
+			names = append(names, l.duty())
+		}
+	}
+	taken, err := r.opt.Duties.Take(ctx, 0, names...)
+	if err != nil {
+		return err
+	}
+	defer r.opt.Duties.Done(ctx, taken...)
 	for i, l := range lists {
-		if !r.take(l) {
+		if !slices.Contains(taken, l.duty()) {
 			continue
 		}
-		defer r.release(l) // once it has ended: who waits for it finds it gone
 		g.Go(func() error {
 			list, err := r.work(ctx, l)
 			if err == nil {
@@ -352,11 +388,19 @@ func (r *Reclaimer) workAll(ctx context.Context, warehouse string, lists []listI
 // end forgets lists whose files are gone, if it is still the right place that they
 // were missing from.
 func (r *Reclaimer) end(ctx context.Context, warehouse string, ids []string) error {
+	for _, id := range ids {
+		if !r.opt.Duties.Has(listID{warehouse, id}.duty()) {
+			return errLost
+		}
+	}
 	if err := r.mounted(ctx, warehouse); err != nil {
 		return err
 	}
 	return r.opt.Runner.Do(ctx, &catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: warehouse, IDs: ids}})
 }
+
+// errLost says that another instance may be at the work by now: this one was frozen, or could not reach the store.
+var errLost = errors.New("reclaim: another instance may have taken over")
 
 // nameLost gives up the files of decisions that lost some time ago.
 func (r *Reclaimer) nameLost(ctx context.Context) {
