@@ -54,7 +54,8 @@ bench: ## Measure figures, each beside a floor measured in the same run
 
 .PHONY: performance
 performance: ## Measure everything, large things and other catalogs too, and write docs/performance.md
-	go run ./test/bench -scale -with iceberg-rest-fixture -with nessie -write docs/performance.md $(ARGS)
+	@scripts/postgres >/dev/null
+	go run ./test/bench -scale -with landfast-postgres -with landfast-postgres-3 -with iceberg-rest-fixture -with nessie -write docs/performance.md $(ARGS)
 
 .PHONY: faults
 faults: ## Play ROUNDS rounds of faults on real processes, of each store: kills, freezes, network, disk, clock, PostgreSQL

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// lifetime is how long a duty outlives its last prolongation: after so long another takes over.
-	lifetime = time.Minute
+	// Lifetime is how long a duty outlives its last prolongation: after so long another takes over.
+	Lifetime = time.Minute
 	// margin is how long before its end an owner stops, for clocks that differ.
 	margin = 20 * time.Second
 	// prolongEvery leaves several tries.
@@ -58,8 +58,8 @@ func (r *Roster) Take(ctx context.Context, every time.Duration, names ...string)
 }
 
 func (r *Roster) take(ctx context.Context, every time.Duration, names []string) ([]string, error) {
-	until := time.Now().Add(lifetime - margin) // by our clock, from before the record says so
-	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: lifetime, Every: every}}
+	until := time.Now().Add(Lifetime - margin) // by our clock, from before the record says so
+	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: Lifetime, Every: every}}
 	if err := r.run.Do(ctx, op); err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (r *Roster) prolong(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, prolongEvery)
 	defer cancel()
-	until := time.Now().Add(lifetime - margin)
-	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: lifetime}}
+	until := time.Now().Add(Lifetime - margin)
+	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: Lifetime}}
 	if err := r.run.Do(ctx, op); err != nil {
 		if ctx.Err() == nil {
 			r.log.LogAttrs(ctx, slog.LevelWarn, "work in progress could not be prolonged; it is tried again", slog.Any("err", err))

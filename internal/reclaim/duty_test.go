@@ -92,3 +92,28 @@ func TestFrozenPurge(t *testing.T) {
 		stopB()
 	})
 }
+
+// TestTakenOver: what a dead instance had is done by another two minutes later, and not only after the next regular round.
+func TestTakenOver(t *testing.T) {
+	run(t, func(s *stack) {
+		s.create("t", nil)
+		s.drop("t")
+		dead := make(chan struct{})
+		s.files.fail(faults{delete: func(string) error { <-dead; return nil }})
+		a, _ := s.instance("a") // nothing prolongs its duties
+		stopA := s.begin(a)
+		synctest.Wait()
+		s.files.fail(faults{})
+		b, _ := s.instance("b")
+		stopB := s.begin(b)
+		time.Sleep(2*duty.Lifetime + time.Second)
+		synctest.Wait()
+		if len(s.lists()) > 0 {
+			t.Error("nobody has taken over")
+		}
+		s.left()
+		close(dead)
+		stopA()
+		stopB()
+	})
+}

@@ -74,6 +74,8 @@ type Reclaimer struct {
 	queue    chan listID
 	deleting chan struct{} // holds one element for each file that is being deleted
 	sweeping chan struct{} // holds an element while a sweep runs
+	// elsewhere holds an element when another instance had a list, which may die and leave it.
+	elsewhere chan struct{}
 
 	mu sync.Mutex
 	// taken are the lists that wait in the queue or are worked on. Each channel is closed when that ends.
@@ -104,8 +106,8 @@ func New(opt Options) *Reclaimer {
 		opt:      opt,
 		queue:    make(chan listID, queueMax),
 		deleting: make(chan struct{}, deletesMax),
-		sweeping: make(chan struct{}, 1),
-		taken:    map[listID]chan struct{}{},
+		sweeping: make(chan struct{}, 1), elsewhere: make(chan struct{}, 1),
+		taken: map[listID]chan struct{}{},
 	}
 }
 
@@ -201,7 +203,7 @@ func (r *Reclaimer) started(ctx context.Context, l listID) error {
 	if err := r.mounted(ctx, l.warehouse); err != nil {
 		return err
 	}
-	taken, err := r.opt.Duties.Take(ctx, 0, l.duty())
+	taken, err := r.takeDuties(ctx, l.duty())
 	if err != nil || len(taken) == 0 {
 		return err
 	}
@@ -240,8 +242,6 @@ func (r *Reclaimer) work(ctx context.Context, l listID) (catalog.Dying, error) {
 // rounds keeps the calendar.
 func (r *Reclaimer) rounds(ctx context.Context) {
 	sweepAt := r.opt.Now().Add(sweepFirst)
-	tick := time.NewTicker(roundEvery)
-	defer tick.Stop()
 	for {
 		r.nameLost(ctx)
 		r.everywhere(ctx, r.round)
@@ -251,12 +251,41 @@ func (r *Reclaimer) rounds(ctx context.Context) {
 				return r.sweepDaily(ctx, warehouse)
 			})
 		}
-		select {
-		case <-ctx.Done():
+		if !r.rest(ctx) {
 			return
-		case <-tick.C:
 		}
 	}
+}
+
+// rest waits for the time of the next round, and tells whether there is one. It comes early where another instance had
+// a list: as soon as that may have died.
+func (r *Reclaimer) rest(ctx context.Context) bool {
+	next := time.NewTimer(roundEvery)
+	defer next.Stop()
+	elsewhere := r.elsewhere
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-next.C:
+			return true
+		case <-elsewhere:
+			next.Reset(duty.Lifetime)
+			elsewhere = nil
+		}
+	}
+}
+
+// takeDuties takes the work on lists that no other instance has.
+func (r *Reclaimer) takeDuties(ctx context.Context, names ...string) ([]string, error) {
+	taken, err := r.opt.Duties.Take(ctx, 0, names...)
+	if err == nil && len(taken) < len(names) {
+		select {
+		case r.elsewhere <- struct{}{}:
+		default:
+		}
+	}
+	return taken, err
 }
 
 // sweepDaily sweeps a warehouse, unless another instance does or has done.
@@ -349,7 +378,7 @@ func (r *Reclaimer) workAll(ctx context.Context, warehouse string, lists []listI
 			names = append(names, l.duty())
 		}
 	}
-	taken, err := r.opt.Duties.Take(ctx, 0, names...)
+	taken, err := r.takeDuties(ctx, names...)
 	if err != nil {
 		return err
 	}
