@@ -34,6 +34,7 @@ serve: build ## Build and start the catalog; its state is ./landfast-data
 
 .PHONY: test
 test: ## Vet, run every test with the race detector, and see that planted mistakes are noticed
+	@scripts/postgres >/dev/null
 	go vet ./...
 	go test -race -timeout 15m ./...
 	go test -tags planted -timeout 10m -run 'Planted' ./internal/store/... ./internal/txn ./internal/kernel/... ./internal/reclaim ./internal/sim/...
@@ -43,8 +44,9 @@ lint: ## Run golangci-lint, built in a cache outside the checkout
 	@scripts/lint
 
 .PHONY: conformance
-conformance: ## Run real Iceberg clients against a real server: scripts/conformance --help
-	@scripts/conformance
+conformance: ## Run real Iceberg clients against real servers, on either store: scripts/conformance --help
+	@scripts/conformance --store embedded
+	@scripts/conformance --store postgres
 
 .PHONY: bench
 bench: ## Measure figures, each beside a floor measured in the same run
@@ -52,10 +54,11 @@ bench: ## Measure figures, each beside a floor measured in the same run
 
 .PHONY: performance
 performance: ## Measure everything, large things and other catalogs too, and write docs/performance.md
-	go run ./test/bench -scale -with iceberg-rest-fixture -with nessie -write docs/performance.md $(ARGS)
+	@scripts/postgres >/dev/null
+	go run ./test/bench -scale -with landfast-postgres -with landfast-postgres-3 -with iceberg-rest-fixture -with nessie -write docs/performance.md $(ARGS)
 
 .PHONY: faults
-faults: ## Play ROUNDS rounds of faults on real processes: kills, freezes, network, disk, clock
+faults: ## Play ROUNDS rounds of faults on real processes, of each store: kills, freezes, network, disk, clock, PostgreSQL
 	go test -v -count=1 -timeout 90m ./test/crash -run TestFaults -args -rounds $(ROUNDS)
 
 .PHONY: sim

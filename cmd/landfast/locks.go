@@ -27,8 +27,9 @@ type locksCommand struct {
 // Help is what --help adds.
 func (locksCommand) Help() string {
 	return `Changes of one table, or of one namespace, wait for each other. This shows which are held, who waits
-for whom, which were waited for most in the last minute, and what to do about it. docs/contention.md
-teaches to read it.`
+for whom, which were waited for most in the last minute, and what to do about it. Where instances
+share a PostgreSQL, it also shows who waits for rows there, of all of them, and who is in the way.
+docs/contention.md teaches to read it.`
 }
 
 // shortestInterval keeps a watch from being a load.
@@ -126,6 +127,11 @@ func printLocks(to io.Writer, r contention.Report) error {
 			return err
 		}
 	}
+	if r.Database != nil {
+		if err := printRows(to, *r.Database); err != nil {
+			return err
+		}
+	}
 	if len(r.Hot) > 0 {
 		t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(t, "\nIN THE LAST MINUTE\tWAITS\tWAITED\tCONFLICTS\n")
@@ -174,6 +180,52 @@ func printKeys(to io.Writer, r contention.Report) error {
 		fmt.Fprintf(to, "%d more keys are held or awaited; --json shows those with most waiters\n", more)
 	}
 	return err
+}
+
+// printRows writes who waits for rows of the database, of all instances, and who else has locked some.
+func printRows(to io.Writer, d contention.Database) error {
+	if d.Problem != "" {
+		_, err := fmt.Fprintf(to, "\nrows in PostgreSQL: unknown: %s\n", printable(d.Problem))
+		return err
+	}
+	if len(d.Waiters) == 0 && len(d.Foreign) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\nROWS IN POSTGRESQL\tAGE\tOPERATION\tREQUEST\tSTATE\n")
+	waiters := d.Waiters[:min(len(d.Waiters), requestsShown)]
+	for _, w := range waiters {
+		var whom []string
+		for _, b := range w.BlockedBy {
+			whom = append(whom, holderName(b))
+		}
+		fmt.Fprintf(t, "%s, pid %d\t%v\t%s\t%s\twaits for %s\n",
+			printable(w.Instance), w.PID, age(w.ForMillis), or(w.Operation, "-"), or(w.RequestID, "-"), strings.Join(whom, " and "))
+	}
+	foreign := d.Foreign[:min(len(d.Foreign), requestsShown)]
+	for _, f := range foreign {
+		since, state := "?", "hidden from our user"
+		if f.State != "" {
+			since, state = age(f.TransactionForMillis).String(), printable(f.State)+", "+or(f.Address, "local")
+		}
+		fmt.Fprintf(t, "%s, pid %d\t%s\t\t\tuser %s, %s\n", or(f.Application, "no name"), f.PID, since, or(f.User, "unknown"), state)
+	}
+	err := t.Flush()
+	if more := len(d.Waiters) + d.WaitersLeftOut + len(d.Foreign) + d.ForeignLeftOut - len(waiters) - len(foreign); more > 0 {
+		fmt.Fprintf(to, "%d more sessions wait or have locks\n", more)
+	}
+	return err
+}
+
+// holderName says in few words who is in a batch's way.
+func holderName(h contention.RowHolder) string {
+	switch {
+	case h.PID == 0:
+		return "a prepared transaction"
+	case h.Instance != "":
+		return fmt.Sprintf("%s of %s, pid %d", or(h.RequestID, "a batch"), printable(h.Instance), h.PID)
+	}
+	return fmt.Sprintf("%s, pid %d", or(h.Application, "no name"), h.PID)
 }
 
 // holds says how a holder holds.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -84,6 +85,58 @@ func TestContentionPage(t *testing.T) {
 		if err := os.WriteFile(contentionPage, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestContentionRows compares what is printed about rows of PostgreSQL with what docs/contention.md shows.
+// TestRowsOfPostgres of internal/server asks a real one.
+func TestContentionRows(t *testing.T) {
+	r := contention.Report{AtMillis: 1_700_000_000_000, Held: 1, Keys: []contention.Key{{
+		Key:     "table main/sales/orders",
+		Holders: []contention.Request{{Operation: "commit-table", RequestID: "c-1", Client: "10.0.0.8:40001", Mode: "exclusive", SinceMillis: 1_699_999_997_600, ForMillis: 2400}},
+	}}}
+	batch := func(pid int, instance, request string, waited time.Duration, by ...int) contention.Session {
+		return contention.Session{
+			PID: pid, Instance: instance, Operation: "commit-table", RequestID: request, User: "landfast", State: "active", Transaction: waited, Attempt: waited, BlockedBy: by,
+		}
+	}
+	r.AddRows("catalog-1", []contention.Session{
+		{PID: 4711, User: "alice", Application: "psql", Address: "10.0.0.7", State: "idle in transaction", Transaction: 25100 * time.Millisecond},
+		batch(811, "catalog-1", "c-1", 120*time.Millisecond, 4711),
+		batch(902, "catalog-2", "c-9", 80*time.Millisecond, 4711, 811),
+	}, nil)
+	var got bytes.Buffer
+	if err := printLocks(&got, r); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(contentionPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)(<!-- rows -->\n```text\n\\$ landfast locks\n)(.*?)(```\n)")
+	block := shown.FindStringSubmatch(string(data))
+	if block == nil {
+		t.Fatalf("%s has no block after <!-- rows -->", contentionPage)
+	}
+	if *update {
+		page := shown.ReplaceAllLiteralString(string(data), block[1]+got.String()+block[3])
+		if err := os.WriteFile(contentionPage, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(block[2], got.String()); diff != "" {
+		t.Errorf("run with -update and look at the change:\n%s", diff)
+	}
+
+	// What could not be asked is said, and a name does not steer the terminal.
+	got.Reset()
+	r.AddRows("catalog-1", nil, errors.New("no answer\x1b[2J"))
+	if err := printLocks(&got, r); err != nil || !strings.Contains(got.String(), "\nrows in PostgreSQL: unknown: no answer?[2J\n") {
+		t.Errorf("%v\n%s", err, &got)
+	}
+	got.Reset()
+	r.AddRows("catalog-1", []contention.Session{{PID: 1, Application: "evil\x1b[2J\nname"}}, nil)
+	if err := printLocks(&got, r); err != nil || strings.Contains(got.String(), "\x1b") || strings.Contains(got.String(), "\nname") {
+		t.Errorf("%v\n%q", err, &got)
 	}
 }
 

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -25,6 +27,9 @@ func (serveCommand) Help() string {
 	return `Everything lives in the data directory, which is made at the first start and holds the state of
 one catalog: stop the server, start it again, and all is there. The start screen has the lines
 to paste into PyIceberg, Spark, Trino and DuckDB.
+
+With --store postgres there is no data directory, and any number of instances share a database:
+see docs/postgres.md.
 
 Each setting can stand in the file of --config, in the environment (--log-level is
 LANDFAST_LOG_LEVEL), or here; flags win over the environment, which wins over the file.
@@ -136,12 +141,18 @@ func (backupCommand) Help() string {
 of the tables are not in it. They are only ever added and deleted, so a copy of them that is made
 after this one, of everything below the roots of the warehouses, fits it.
 
+A catalog in PostgreSQL is backed up with pg_dump: see docs/postgres.md.
+
 To restore: stop the server, move catalog.db, catalog.db-wal and catalog.db-shm out of the data
 directory, copy the backup there as catalog.db, and start. See docs/operations.md.`
 }
 
 // Run makes the copy.
 func (c *backupCommand) Run(world surroundings) error {
+	if slices.Contains(world.environ, "LANDFAST_STORE="+config.StorePostgres) {
+		return usageError{errors.New("LANDFAST_STORE says that the catalog is in PostgreSQL; back it up with " +
+			"`pg_dump --format custom --schema landfast --file FILE DATABASE`: see docs/postgres.md")}
+	}
 	if c.Data == "" { // an empty variable is as good as none
 		c.Data = config.Default().Data
 	}

@@ -118,14 +118,127 @@ func checkCost(t *testing.T, title string, writes []string) {
 	}
 }
 
-// What each operation asks of a bucket, alone and warm: the price list of bucket mode. No operation
+// priced is an operation whose cost is told.
+type priced struct {
+	title string
+	op    func() kernel.Operation
+}
+
+// price does every operation once, each alone and warm, and compares what cost tells of each with a file. before is called
+// before each.
+func (s *stack) price(path string, before func(), cost func(title string) string) {
+	s.Helper()
+	var got strings.Builder
+	for _, c := range s.everything() {
+		op := c.op()
+		before()
+		if err := s.direct.Do(s.Context(), op); err != nil {
+			s.Fatalf("%s: %v", c.title, err)
+		}
+		fmt.Fprintf(&got, "## %s\n%s\n", c.title, cost(c.title))
+	}
+	for name := range catalog.Operations {
+		if name != "bootstrap" && !strings.Contains(got.String(), "## "+name) {
+			s.Errorf("what does %s cost?", name)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			s.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got.String()); d != "" {
+		s.Errorf("-want +got; go test -run TestCost -update rewrites it:\n%s", d)
+	}
+}
+
+// What each operation asks of a bucket: the price list of bucket mode. No operation
 // caches anything yet: what is read to decide is read again to apply.
 func TestCost(t *testing.T) {
 	objects := &countedObjects{Objects: mem.NewObjects()}
 	db := txn.New(txn.Options{Objects: objects, Layout: txn.Packed{}})
 	s := &stack{T: t, store: kerneltest.NewStore(db)}
 	s.start(s.store, local.New(local.Options{}), func() string { return fmt.Sprintf("batch-%d", s.next()) })
+	s.price("testdata/cost/packed.txt", func() { objects.take() }, func(title string) string {
+		reads, writes := objects.take()
+		checkCost(t, title, writes)
+		cost := fmt.Sprintf("reads  %d: %s\n", len(reads), inOrder(reads))
+		if len(writes) > 0 {
+			cost += fmt.Sprintf("writes %d: %s\n", len(writes), inOrder(writes))
+		}
+		return cost
+	})
+	if left, err := db.Leftovers(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left: %q %v", left, err)
+	}
+}
 
+// farStore is a store that reads several records in one round trip, and notes each round trip.
+type farStore struct {
+	store.Atomic
+	mu    sync.Mutex
+	trips []string
+}
+
+func (f *farStore) note(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trips = append(f.trips, fmt.Sprintf(format, args...))
+}
+
+func (f *farStore) take() (trips []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	trips, f.trips = f.trips, nil
+	return trips
+}
+
+func (f *farStore) Get(ctx context.Context, k key.Key) (store.Record, error) {
+	f.note("get %v", k.Level)
+	return f.Atomic.Get(ctx, k)
+}
+
+func (f *farStore) GetAll(ctx context.Context, keys []key.Key) ([]store.Record, error) {
+	var levels []string
+	records := make([]store.Record, len(keys))
+	for i, k := range keys {
+		var err error
+		if records[i], err = f.Atomic.Get(ctx, k); err != nil {
+			return nil, err
+		}
+		levels = append(levels, k.Level.String())
+	}
+	f.note("get %s", strings.Join(levels, ", "))
+	return records, nil
+}
+
+func (f *farStore) List(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
+	f.note("list %v", p.Level)
+	return f.Atomic.List(ctx, p, after, limit)
+}
+
+func (f *farStore) Apply(ctx context.Context, b store.Batch) error {
+	f.note("apply %d conditions, %d writes", len(b.Conds), len(b.Writes))
+	return f.Atomic.Apply(ctx, b)
+}
+
+// The round trips of each operation to a store that is far, such as a database: the price list of PostgreSQL.
+func TestCostFar(t *testing.T) {
+	far := &farStore{Atomic: mem.New()}
+	s := &stack{T: t, store: kerneltest.NewStore(far)}
+	s.start(far, local.New(local.Options{}), func() string { return fmt.Sprintf("batch-%d", s.next()) })
+	s.price("testdata/cost/far.txt", func() { far.take() }, func(string) string {
+		trips := far.take()
+		return fmt.Sprintf("%d: %s\n", len(trips), strings.Join(trips, "; "))
+	})
+}
+
+// everything is every operation in an order that works on an empty catalog. Each is made when its turn has come.
+func (s *stack) everything() []priced {
 	lax := map[string]string{catalog.PropertyAllowOverlap: "true"}
 	inLax := func(table string) *catalog.CreateTable {
 		op := createTable(table)
@@ -140,13 +253,8 @@ func TestCost(t *testing.T) {
 		return find.Result.Lists[0].ID
 	}
 	table := createTable("ns.t")
-	type step struct {
-		title string
-		op    func() kernel.Operation
-	}
 	given := func(op kernel.Operation) func() kernel.Operation { return func() kernel.Operation { return op } }
-	var got strings.Builder
-	for _, c := range []step{
+	return []priced{
 		{"create-warehouse", given(&catalog.CreateWarehouse{Request: catalog.CreateWarehouseRequest{
 			ID: "lax-id", Name: "lax", Root: blob.Root{URI: "file:///w/lax", Dir: "/w/lax"}, Properties: lax}})},
 		{"get-warehouse", given(&catalog.GetWarehouse{Request: catalog.GetWarehouseRequest{Name: "lax"}})},
@@ -177,9 +285,9 @@ func TestCost(t *testing.T) {
 		{"find-tables", given(&catalog.FindTables{Request: catalog.FindTablesRequest{Warehouse: "main"}})},
 		{"give-up", func() kernel.Operation {
 			lost := strings.Replace(table.Result.MetadataLocation, "/00000-", "/00007-", 1)
-			data, err := s.files.Read(t.Context(), blob.Scope{mainRoot}, table.Result.MetadataLocation, 1<<20)
+			data, err := s.files.Read(s.Context(), blob.Scope{mainRoot}, table.Result.MetadataLocation, 1<<20)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			s.files.Replace(lost, data)
 			return giveUp(lost)
@@ -205,11 +313,13 @@ func TestCost(t *testing.T) {
 					return registerView("ns.v", f)
 				}
 			}
-			t.Fatal("no file of a view")
+			s.Fatal("no file of a view")
 			return nil
 		}},
 		{"once, of commit-table", given(once("k", setProperty("ns.back", "k", "2")))},
 		{"once, again", given(once("k", setProperty("ns.back", "k", "2")))},
+		{"take-duties", given(takeDuties("a", 0, "purge/main/1", "purge/main/2"))},
+		{"end-duties", given(endDuties("a", false, "purge/main/1", "purge/main/2"))},
 		{"find-expired", given(&catalog.FindExpired{})},
 		{"forget-expired", func() kernel.Operation {
 			s.clock = s.clock.AddDate(0, 0, 1)
@@ -219,40 +329,5 @@ func TestCost(t *testing.T) {
 			s.must(createNamespace("empty"))
 			return dropNamespace("empty")
 		}},
-	} {
-		op := c.op()
-		objects.take()
-		if err := s.direct.Do(t.Context(), op); err != nil {
-			t.Fatalf("%s: %v", c.title, err)
-		}
-		reads, writes := objects.take()
-		checkCost(t, c.title, writes)
-		fmt.Fprintf(&got, "## %s\nreads  %d: %s\n", c.title, len(reads), inOrder(reads))
-		if len(writes) > 0 {
-			fmt.Fprintf(&got, "writes %d: %s\n", len(writes), inOrder(writes))
-		}
-		got.WriteString("\n")
-	}
-	for name := range catalog.Operations {
-		if name != "bootstrap" && !strings.Contains(got.String(), "## "+name) {
-			t.Errorf("what does %s cost?", name)
-		}
-	}
-
-	const path = "testdata/cost/packed.txt"
-	if *update {
-		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got.String()); d != "" {
-		t.Errorf("-want +got; go test -run TestCost -update rewrites it:\n%s", d)
-	}
-	if left, err := db.Leftovers(t.Context()); err != nil || len(left) > 0 {
-		t.Errorf("left: %q %v", left, err)
 	}
 }

@@ -225,7 +225,15 @@ type placeOwner struct{ warehouse, pointer string }
 // ownerOf finds the owner of a normalised location, if it is another than the
 // pointer `except`. The zero owner is nobody.
 func ownerOf(ctx context.Context, tx *kernel.Tx, canonical, except string) (placeOwner, error) {
-	for _, above := range append(blob.Ancestors(canonical), canonical) {
+	line := append(blob.Ancestors(canonical), canonical)
+	if tx.Far() { // after the guard was read, where it matters
+		keys := make([]key.Key, len(line))
+		for i, above := range line {
+			keys[i] = key.ForLocation(above)
+		}
+		tx.Ahead(ctx, keys...)
+	}
+	for _, above := range line {
 		other, err := read[placeRecord](ctx, tx, (*kernel.Tx).Peek, key.ForLocation(above))
 		if err != nil {
 			return placeOwner{}, err

@@ -32,6 +32,7 @@ func (op *DropNamespace) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *DropNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
+	namespaceAhead(ctx, tx, op.Request.Warehouse, op.Request.Levels)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err

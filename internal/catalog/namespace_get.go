@@ -27,6 +27,7 @@ func (op *GetNamespace) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *GetNamespace) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = NamespaceState{}
+	namespaceAhead(ctx, tx, op.Request.Warehouse, op.Request.Levels)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err

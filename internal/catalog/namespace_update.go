@@ -43,6 +43,7 @@ func (op *UpdateNamespaceProperties) Plan() kernel.Plan {
 // Decide implements kernel.Operation.
 func (op *UpdateNamespaceProperties) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = UpdateNamespacePropertiesResult{}
+	namespaceAhead(ctx, tx, op.Request.Warehouse, op.Request.Levels)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ var Operations = kernel.Registry{
 	"find-dying":                  func() kernel.Operation { return new(FindDying) },
 	"end-dying":                   func() kernel.Operation { return new(EndDying) },
 	"find-tables":                 func() kernel.Operation { return new(FindTables) },
+	"take-duties":                 func() kernel.Operation { return new(TakeDuties) },
+	"end-duties":                  func() kernel.Operation { return new(EndDuties) },
 	"give-up":                     func() kernel.Operation { return new(GiveUp) },
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/landfast/landfast/internal/blob"
@@ -153,9 +152,9 @@ func (f slowFiles) Read(ctx context.Context, scope blob.Scope, location string, 
 // What a busy table has lost is given up all the same, though there are many files to look at,
 // and nobody has to wait long for the location index meanwhile.
 func TestGiveUpOfBusyTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		files := &kerneltest.Files{}
-		run := kernel.New(kernel.Options{Store: newStore(), Files: slowFiles{files}, Queue: local.New(local.Options{}), Limit: time.Minute})
+		run := kernel.New(kernel.Options{Store: newStore(t), Files: slowFiles{files}, Queue: local.New(local.Options{}), Limit: time.Minute})
 		must := func(op kernel.Operation) {
 			t.Helper()
 			if err := run.Do(t.Context(), op); err != nil {

@@ -239,8 +239,44 @@ func readPointer(ctx context.Context, tx *kernel.Tx, w found[Warehouse], kind Ki
 	return p, tx.Keep(p.Record)
 }
 
+// findAhead reads in one round trip what leads to pointers, and the pointers that it led to the last time.
+func findAhead(ctx context.Context, tx *kernel.Tx, warehouse string, of ...Ident) {
+	if !tx.Far() || !isWarehouseName(warehouse) {
+		return
+	}
+	keys := []key.Key{key.ForWarehouse(warehouse)}
+	for _, t := range of {
+		if checkIdent(KindTable, t) != nil {
+			return
+		}
+		name := key.ForTableName(warehouse, t.Namespace, t.Name)
+		keys = append(keys, name)
+		if id := tx.LastID(name); id != "" {
+			keys = append(keys, key.ForPointer(warehouse, id))
+		}
+	}
+	tx.Ahead(ctx, keys...)
+}
+
+// newAhead reads in one round trip what decides whether a name can be bound.
+func newAhead(ctx context.Context, tx *kernel.Tx, warehouse string, t Ident) {
+	if !tx.Far() || !isWarehouseName(warehouse) || checkIdent(KindTable, t) != nil {
+		return
+	}
+	tx.Ahead(ctx, key.ForWarehouse(warehouse), key.ForNamespace(warehouse, t.Namespace), key.ForTableName(warehouse, t.Namespace, t.Name))
+}
+
+// namespaceAhead reads in one round trip a namespace and its warehouse.
+func namespaceAhead(ctx context.Context, tx *kernel.Tx, warehouse string, levels []string) {
+	if !tx.Far() || !isWarehouseName(warehouse) || checkNamespace(levels) != nil {
+		return
+	}
+	tx.Ahead(ctx, key.ForWarehouse(warehouse), key.ForNamespace(warehouse, levels))
+}
+
 // find reads the warehouse and the pointer that a request names.
 func find(ctx context.Context, tx *kernel.Tx, warehouse string, kind Kind, t Ident) (found[Warehouse], found[pointerRecord], error) {
+	findAhead(ctx, tx, warehouse, t)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, warehouse)
 	if err != nil {
 		return w, found[pointerRecord]{}, err

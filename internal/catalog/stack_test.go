@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -22,21 +23,93 @@ import (
 	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/embedded"
 	"github.com/landfast/landfast/internal/store/mem"
+	"github.com/landfast/landfast/internal/store/postgres"
+	"github.com/landfast/landfast/internal/store/postgres/pgtest"
 	"github.com/landfast/landfast/internal/txn"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
+
+// withServer are the tests of this package, beside a PostgreSQL server if they are to run on one.
+type withServer struct{ *testing.M }
+
+var cluster *pgtest.Cluster
+
+func (m withServer) Run() int {
+	if !kerneltest.OnPostgres() {
+		return m.M.Run()
+	}
+	return pgtest.Main(m.M, func(c *pgtest.Cluster) { cluster = c })
+}
 
 // TestOnObjects runs every test again on a store that can only swap single objects. What
 // they compare with is the same: the transcripts to the byte.
-func TestOnObjects(t *testing.T) { kerneltest.RunOnObjects(t, "^TestOnObjects$") }
+func TestOnObjects(t *testing.T) { kerneltest.RunOnObjects(t, "^TestOn(Objects|Postgres)$") }
+
+// TestOnPostgres runs them on PostgreSQL.
+func TestOnPostgres(t *testing.T) { kerneltest.RunOnPostgres(t, "^TestOn(Objects|Postgres)$") }
 
 // newStore makes the store that this process is to run on.
-func newStore() *kerneltest.Store {
-	if kerneltest.OnObjects() {
-		return kerneltest.NewStore(txn.New(txn.Options{Objects: mem.NewObjects(), Layout: txn.Packed{}}))
+func newStore(t *testing.T) *kerneltest.Store { return kerneltest.NewStore(newInstances(t, 1)[0]) }
+
+// newInstances makes an empty store of that kind, and gives it as so many processes see it that share it.
+func newInstances(t *testing.T, n int) []store.Atomic {
+	all := make([]store.Atomic, n)
+	switch {
+	case kerneltest.OnPostgres():
+		url := cluster.Database(t)
+		for i := range all {
+			all[i] = openPostgres(t, url)
+		}
+	case kerneltest.OnObjects():
+		objects := mem.NewObjects()
+		for i := range all {
+			all[i] = txn.New(txn.Options{Objects: objects, Layout: txn.Packed{}})
+		}
+	default:
+		one := mem.New()
+		for i := range all {
+			all[i] = one
+		}
 	}
-	return kerneltest.NewStore(mem.New())
+	return all
+}
+
+// openPostgres opens a database until the test ends.
+func openPostgres(t *testing.T, url string) store.Atomic {
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: url, Connections: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// openEmbedded makes a store in SQLite until the test ends.
+func openEmbedded(t *testing.T) store.Atomic {
+	db, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// bubble runs a test in the time of a bubble. What asks a server over a network takes real time.
+func bubble(t *testing.T, test func(*testing.T)) {
+	if kerneltest.OnPostgres() {
+		test(t)
+		return
+	}
+	synctest.Test(t, test)
 }
 
 // stack is a whole catalog in memory. Its ids count up, and its clock moves one
@@ -63,8 +136,10 @@ var queues = map[string]func() lock.Locker{
 	"yes":   func() lock.Locker { return locktest.Yes{} },
 }
 
-func newStack(t *testing.T, queue lock.Locker) *stack {
-	s := &stack{T: t, store: newStore()}
+func newStack(t *testing.T, queue lock.Locker) *stack { return newStackOn(t, newStore(t), queue) }
+
+func newStackOn(t *testing.T, db *kerneltest.Store, queue lock.Locker) *stack {
+	s := &stack{T: t, store: db}
 	s.store.Fault = func(b store.Batch) kerneltest.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -77,15 +152,7 @@ func newStack(t *testing.T, queue lock.Locker) *stack {
 
 // newEmbeddedStack keeps its records in SQLite.
 func newEmbeddedStack(t *testing.T, queue lock.Locker) *stack {
-	db, err := embedded.Open(t.Context(), filepath.Join(t.TempDir(), "catalog.db"), embedded.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	db := openEmbedded(t)
 	s := &stack{T: t, store: kerneltest.NewStore(db)}
 	s.start(db, queue, nil)
 	return s

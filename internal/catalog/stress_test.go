@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/landfast/landfast/internal/blob"
@@ -37,10 +36,14 @@ func TestStress(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", seed)
+	rounds := 20
+	if kerneltest.OnPostgres() {
+		rounds = 5 // in real time
+	}
 	for name, queue := range queues {
 		t.Run(name, func(t *testing.T) {
-			for round := range 20 {
-				synctest.Test(t, func(t *testing.T) { stress(t, queue(), seed+uint64(round)) })
+			for round := range rounds {
+				bubble(t, func(t *testing.T) { stress(t, queue(), seed+uint64(round)) })
 			}
 		})
 	}
@@ -87,7 +90,7 @@ func (s slowStore) Apply(ctx context.Context, b store.Batch) error {
 }
 
 func stress(t *testing.T, queue lock.Locker, seed uint64) {
-	files, db := &kerneltest.Files{}, newStore()
+	files, db := &kerneltest.Files{}, newStore(t)
 	run := kernel.New(kernel.Options{
 		Store: slowStore{db, &random{Rand: rand.New(rand.NewPCG(seed, 99))}}, Files: files, Queue: queue,
 	})
@@ -99,7 +102,10 @@ func stress(t *testing.T, queue lock.Locker, seed uint64) {
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {
-			c := client{T: t, random: rand.New(rand.NewPCG(seed, uint64(i))), run: run, files: files, seen: seen}
+			c := client{
+				T: t, random: rand.New(rand.NewPCG(seed, uint64(i))), run: run, files: files, seen: seen,
+				namespaces: []string{"a", "b", "a.c"}, names: []string{"x", "y"},
+			}
 			for range 40 {
 				c.step()
 			}
@@ -127,19 +133,27 @@ type client struct {
 	run    kernel.Runner
 	files  *kerneltest.Files
 	seen   chan string
+
+	namespaces, names []string // that it uses
 }
 
 func (c *client) pick(from ...string) string { return from[c.random.IntN(len(from))] }
 
-func (c *client) namespace() string { return c.pick("a", "b", "a.c") }
+func (c *client) namespace() string { return c.pick(c.namespaces...) }
 
-func (c *client) table() string { return c.namespace() + "." + c.pick("x", "y") }
+func (c *client) table() string { return c.namespace() + "." + c.pick(c.names...) }
 
 func (c *client) step() {
+	if op := c.next(); op != nil {
+		c.look(op, c.run.Do(c.Context(), op))
+	}
+}
+
+// next is what it does next; nil: nothing.
+func (c *client) next() (op kernel.Operation) {
 	place := func() string {
 		return c.pick("file:///w/main/l1", "file:///w/main/l1/in", "file:/w/main/l2", "file:///w/main/a/z", "file:///w/main/a/c")
 	}
-	var op kernel.Operation
 	switch c.random.IntN(26) {
 	case 0:
 		op = createNamespace(c.namespace())
@@ -166,7 +180,6 @@ func (c *client) step() {
 			again.Request.Overwrite = c.random.IntN(2) == 0
 			op = again
 		default:
-			return
 		}
 	case 12:
 		op = setProperty(c.table(), "p", fmt.Sprint(c.random.IntN(1000)))
@@ -204,11 +217,9 @@ func (c *client) step() {
 		case file := <-c.seen:
 			op = giveUp(file)
 		default:
-			return
 		}
 	}
-	err := c.run.Do(c.Context(), op)
-	c.look(op, err)
+	return op
 }
 
 // look checks an answer by itself, and goes on from it.

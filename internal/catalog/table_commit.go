@@ -55,6 +55,7 @@ func (op *CommitTable) ShowLatest(last kernel.Operation) {
 func (op *CommitTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = TableState{}
 	req := &op.Request
+	findAhead(ctx, tx, req.Warehouse, req.Table)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err

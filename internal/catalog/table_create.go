@@ -56,6 +56,7 @@ func tableLocks(warehouse string, tables ...Ident) lock.Set {
 func (op *CreateTable) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = TableState{}
 	req := &op.Request
+	newAhead(ctx, tx, req.Warehouse, req.Table)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func (op *ListTables) Decide(ctx context.Context, tx *kernel.Tx) error {
 // listNames lists the names in a namespace that are bound to one kind. Names of the
 // other kind count in the size of a page, which may therefore come out short.
 func listNames(ctx context.Context, tx *kernel.Tx, warehouse string, namespace []string, kind Kind, page Page) (names []string, next string, err error) {
+	namespaceAhead(ctx, tx, warehouse, namespace)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, warehouse)
 	if err != nil {
 		return nil, "", err

@@ -53,6 +53,11 @@ func (op *CommitTransaction) Plan() kernel.Plan {
 
 // Decide implements kernel.Operation.
 func (op *CommitTransaction) Decide(ctx context.Context, tx *kernel.Tx) error {
+	var tables []Ident
+	for _, c := range op.Request.Changes[:min(len(op.Request.Changes), changesMax)] {
+		tables = append(tables, c.Table)
+	}
+	findAhead(ctx, tx, op.Request.Warehouse, tables...)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, op.Request.Warehouse)
 	if err != nil {
 		return err

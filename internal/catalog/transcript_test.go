@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,6 +165,17 @@ func TestTranscripts(t *testing.T) {
 			setProperty("ns.t", "write.metadata.path", "file:///w/main/elsewhere"),
 			dropTable("ns.t", true),
 		},
+		"duties": {
+			takeDuties("a", 0, "purge/main/1", "purge/main/2"),
+			takeDuties("b", 0, "purge/main/2", "purge/main/3"),
+			takeDuties("a", 0, "purge/main/1"),
+			endDuties("b", false, "purge/main/1", "purge/main/3"),
+			endDuties("a", false, "purge/main/1", "none"),
+			takeDuties("a", time.Hour, "sweep/main"),
+			endDuties("a", true, "sweep/main"),
+			takeDuties("a", time.Hour, "sweep/main"),
+			takeDuties("b", time.Second, "sweep/main"),
+		},
 		"once": {
 			createNamespace("ns"),
 			once("k1", createTable("ns.t")),
@@ -291,4 +303,12 @@ func resultOf(op kernel.Operation) string {
 	}
 	_, result, _ := bytes.Cut(encoded, []byte(`,"result":`))
 	return strings.TrimSuffix(string(result), "}}")
+}
+
+func takeDuties(owner string, every time.Duration, names ...string) *catalog.TakeDuties {
+	return &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: owner, Lifetime: time.Minute, Every: every}}
+}
+
+func endDuties(owner string, recurs bool, names ...string) *catalog.EndDuties {
+	return &catalog.EndDuties{Request: catalog.EndDutiesRequest{Names: names, Owner: owner, Recurs: recurs}}
 }

@@ -42,6 +42,7 @@ func (op *CreateView) Plan() kernel.Plan {
 func (op *CreateView) Decide(ctx context.Context, tx *kernel.Tx) error {
 	op.Result = ViewState{}
 	req := &op.Request
+	newAhead(ctx, tx, req.Warehouse, req.View)
 	w, err := readWarehouse(ctx, tx, (*kernel.Tx).Peek, req.Warehouse)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 const (
 	shortestRequest, longestRequest = 100 * time.Millisecond, time.Hour
 	longestShutdown                 = time.Hour
+	shortestLock, longestInterval   = time.Millisecond, time.Minute
 	longestIdempotency              = 7 * 24 * time.Hour
 	smallestBody, largestBody       = 1 << 10, 1 << 30
 )
@@ -36,6 +39,9 @@ func (c Config) check() (wrong []*Error) {
 		add("listen", "listen on 127.0.0.1, or add --insecure if everybody who reaches this address may change every table",
 			"other machines can reach %s, and there is no authentication yet", c.Listen)
 	}
+	if n := c.Instance; len(n) > InstanceMax || strings.Trim(n, instanceCharacters) != "" {
+		add("instance", "write a short name, such as catalog-1", "%q is not 1 to %d letters, digits and . _ : -", n, InstanceMax)
+	}
 	if d := c.RequestTimeout; d < shortestRequest || d > longestRequest {
 		add("request_timeout", "choose one in between", "%v is not from %v to %v", d, shortestRequest, longestRequest)
 	}
@@ -54,10 +60,65 @@ func (c Config) check() (wrong []*Error) {
 			add("warehouse.main.location", bad.Remedy, "%q: %s", l, bad.Problem)
 		}
 	}
+	if want := coordinations[c.Store]; c.Coordination != want {
+		add("coordination", "leave it out", "with store: %s it is %s", c.Store, want)
+	}
+	if problem := checkPostgresURL(c.Postgres.URL); problem != "" {
+		add("postgres.url", "write it as in postgres://user@host:5432/database?sslmode=verify-full", "%s", problem)
+	}
+	if c.Store == StorePostgres {
+		if c.Postgres.URL == "" {
+			add("postgres.url", "name the database: postgres://user@host:5432/database", "store is postgres, and it is not said where")
+		}
+		if c.Warehouse.Main.Location == "" {
+			add("warehouse.main.location", "name a bucket (s3://bucket/prefix), or a directory that all instances share (file:///srv/lake)",
+				"with store: postgres there is no data directory to put the files of tables in")
+		}
+	}
+	if n := c.Postgres.MaxConnections; n < 2 || n > 1000 {
+		add("postgres.max_connections", "choose one in between", "%d is not from 2 to 1000", n)
+	}
+	if f := c.Postgres.PasswordFile; f != "" && !filepath.IsAbs(f) {
+		add("postgres.password_file", "write its absolute path", "%q is relative", f)
+	}
+	if d := c.Catalog.LockTimeout; d < shortestLock || d > longestRequest {
+		add("catalog.lock_timeout", "choose one in between", "%v is not from %v to %v", d, shortestLock, longestRequest)
+	}
+	if d := c.Catalog.LockRetryInterval; d < shortestLock || d > longestInterval {
+		add("catalog.lock_retry_interval", "choose one in between", "%v is not from %v to %v", d, shortestLock, longestInterval)
+	}
 	for _, bad := range c.S3.Check() {
 		add("s3."+strings.ReplaceAll(bad.Option, "-", "_"), bad.Remedy, "%s", bad.Problem)
 	}
 	return wrong
+}
+
+// InstanceMax is the longest name of an instance: PostgreSQL shows 63 bytes, with a request beside it.
+const InstanceMax = 20
+
+const instanceCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
+
+// checkPostgresURL finds what cannot be the address of a database. It repeats nothing of it, which may
+// hold a password.
+func checkPostgresURL(url string) (problem string) {
+	scheme, _, isURL := strings.Cut(url, "://")
+	switch {
+	case url == "", isURL && (scheme == "postgres" || scheme == "postgresql"), !isURL && strings.Contains(url, "="):
+		return ""
+	case isURL:
+		return "it does not begin with postgres://"
+	}
+	return "it is neither a URL nor host=... dbname=..."
+}
+
+// holdsPassword tells whether the address of a database has a password in it.
+func holdsPassword(address string) bool {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		if _, ok := u.User.Password(); ok {
+			return true
+		}
+	}
+	return strings.Contains(address, "password=")
 }
 
 func checkListen(listen string) (problem string) {

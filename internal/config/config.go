@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type Config struct {
 	Data            string
 	Listen          string // host:port; an empty host is every interface
+	Instance        string // empty: the host's name and the port
 	Insecure        bool
 	Store           string
 	Coordination    string
@@ -25,6 +27,43 @@ type Config struct {
 	Warehouse           Warehouse
 	// S3 is how the buckets are reached of every warehouse that has no options of its own.
 	S3 blob.S3Options
+	// Postgres is where the records are with StorePostgres.
+	Postgres Postgres
+	Catalog  Catalog
+}
+
+// The values of Store and Coordination.
+const (
+	StoreEmbedded     = "embedded"
+	StorePostgres     = "postgres"
+	CoordinationLocal = "local"
+	CoordinationRows  = "rows"
+)
+
+// Postgres says how a database is reached.
+type Postgres struct {
+	URL            string // may hold a password
+	PasswordFile   string
+	MaxConnections int
+	PgBouncer      bool
+}
+
+// String leaves the URL out, which may hold a password.
+func (p Postgres) String() string {
+	return fmt.Sprintf("{url:%s password-file:%q max-connections:%d pgbouncer:%v}", (*secret)(&p.URL), p.PasswordFile, p.MaxConnections, p.PgBouncer)
+}
+
+// GoString is String, for %#v.
+func (p Postgres) GoString() string { return p.String() }
+
+// LogValue is String, for logs of any form.
+func (p Postgres) LogValue() slog.Value { return slog.StringValue(p.String()) }
+
+// Catalog bounds how long a change waits for what others have locked in the store.
+type Catalog struct {
+	LockTimeout       time.Duration
+	LockRetryInterval time.Duration
+	MaxLockRetries    int
 }
 
 // Log says what is logged, and how.
@@ -58,5 +97,16 @@ func Default() Config {
 			panic("config: default of " + k.Name + ": " + err.Error())
 		}
 	}
+	c.complete()
 	return c
 }
+
+// complete fills in the defaults that depend on other settings.
+func (c *Config) complete() {
+	if c.Coordination == "" {
+		c.Coordination = coordinations[c.Store]
+	}
+}
+
+// coordinations is the one that each store knows.
+var coordinations = map[string]string{StoreEmbedded: CoordinationLocal, StorePostgres: CoordinationRows}

@@ -28,7 +28,8 @@ func TestDefaultIsValid(t *testing.T) {
 	want := Config{
 		Data: "landfast-data", Listen: "127.0.0.1:8181", Store: "embedded", Coordination: "local",
 		RequestTimeout: time.Minute, ShutdownTimeout: 30 * time.Second, MaxBodyBytes: 64 << 20,
-		IdempotencyLifetime: 30 * time.Minute, Log: Log{Format: LogText},
+		IdempotencyLifetime: 30 * time.Minute, Log: Log{Format: LogText}, Postgres: Postgres{MaxConnections: 16},
+		Catalog: Catalog{LockTimeout: 30 * time.Second, LockRetryInterval: 100 * time.Millisecond, MaxLockRetries: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -42,7 +43,11 @@ func TestNamesAreUnique(t *testing.T) {
 		seen[e] = "a client's variable"
 	}
 	for _, k := range Keys {
-		for _, name := range []string{k.Name, k.Env(), "--" + k.Flag()} {
+		names := []string{k.Name, k.Env(), "--" + k.Flag()}
+		if k.alias != "" {
+			names = append(names, k.alias)
+		}
+		for _, name := range names {
 			if other, ok := seen[name]; ok {
 				t.Errorf("%s is of %s and of %s", name, other, k.Name)
 			}
@@ -57,13 +62,14 @@ func TestNamesAreUnique(t *testing.T) {
 // TestEveryFieldHasAKey sets every key to another value and expects every field to change.
 func TestEveryFieldHasAKey(t *testing.T) {
 	others := map[string]string{
-		"data": "/srv/x", "listen": "[::1]:0", "insecure": "true", "store": "embedded", "coordination": "local",
+		"data": "/srv/x", "listen": "[::1]:0", "instance": "catalog-1", "insecure": "true", "store": "postgres", "coordination": "rows",
+		"postgres.url": "postgres://u:s3cr3t@db/landfast", "postgres.password_file": "/run/password", "postgres.max_connections": "4", "postgres.pgbouncer": "true",
+		"catalog.lock_timeout": "5s", "catalog.lock_retry_interval": "50ms", "catalog.max_lock_retries": "0",
 		"request_timeout": "1m30s", "shutdown_timeout": "0s", "max_body_bytes": "3KiB",
 		"idempotency.lifetime": "1h", "log.level": "warn", "log.format": "json", "pprof": "true", "warehouse.main.location": "file:///srv/lake",
 		"s3.endpoint": "http://127.0.0.1:9000", "s3.region": "eu-central-1", "s3.path_style": "false", "s3.ca_file": "/etc/ca.pem",
 		"s3.access_key_id": "key", "s3.secret_access_key": "s3cr3t",
 	}
-	fixed := []string{"store", "coordination"} // there is no other value yet
 	for _, k := range Keys {
 		v, ok := others[k.Name]
 		if !ok {
@@ -73,6 +79,11 @@ func TestEveryFieldHasAKey(t *testing.T) {
 		given := map[string]string{k.Flag(): v}
 		want := v
 		switch k.Name { // each of these needs the other
+		case "store", "coordination":
+			given["store"], given["coordination"] = "postgres", "rows"
+			given["postgres-url"], given["warehouse-main-location"] = "postgres://db/landfast", "file:///srv/lake"
+		case "postgres.url":
+			want = "***"
 		case "s3.access_key_id":
 			given["s3-secret-access-key"] = "x"
 		case "s3.secret_access_key":
@@ -89,8 +100,8 @@ func TestEveryFieldHasAKey(t *testing.T) {
 		if text := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(text, "s3cr3t") {
 			t.Errorf("printed, the configuration shows the secret: %s", text)
 		}
-		if same := cmp.Equal(c, Default()); same != slices.Contains(fixed, k.Name) {
-			t.Errorf("%s: configuration is the default: %v", k.Name, same)
+		if cmp.Equal(c, Default()) {
+			t.Errorf("%s: configuration is the default", k.Name)
 		}
 	}
 }
@@ -159,25 +170,33 @@ func TestUnknownVariableWarns(t *testing.T) {
 // TestRefusedValues gives each key values that are wrong, and expects one error that names the flag.
 func TestRefusedValues(t *testing.T) {
 	values := map[string][]string{
-		"data":                    {""},
-		"listen":                  {"", "8181", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:080", "a b:1", "0.0.0.0:8181", ":8181", "[::]:1", "example:1"},
-		"insecure":                {"yes", "1", ""},
-		"store":                   {"postgres", "", "Embedded"},
-		"coordination":            {"ring"},
-		"request_timeout":         {"60", "0s", "-1s", "2h", "1 s", "99ms"},
-		"shutdown_timeout":        {"-1s", "61m", "x"},
-		"max_body_bytes":          {"0", "1023", "-1", "64MB", "64 MiB", "1.5GiB", "2GiB", "9223372036854775807GiB", "99999999999999999999", "0x400", "MiB", "+1024"},
-		"idempotency.lifetime":    {"-1s", "169h", "1d", "P1D"},
-		"log.level":               {"trace", "INFO+1", ""},
-		"log.format":              {"logfmt"},
-		"pprof":                   {"on", "1", ""},
-		"s3.endpoint":             {"localhost:9000", "127.0.0.1:9000", "http://x/y", "http://user:s3cr3t@x"},
-		"s3.region":               {"EU", "eu central"},
-		"s3.path_style":           {"yes", "1"},
-		"s3.access_key_id":        {"key without a secret", "key"},
-		"s3.secret_access_key":    {"s3cr3t", "s3cr3t\n"},
-		"s3.ca_file":              {"ca.pem"},
-		"warehouse.main.location": {"lake", "/srv/lake", "file:lake", "file:///srv/my%20lake", "s3://b/x", "gs://bucket/x", "file:///"},
+		"data":                        {""},
+		"listen":                      {"", "8181", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:080", "a b:1", "0.0.0.0:8181", ":8181", "[::]:1", "example:1"},
+		"instance":                    {"a b", "catalog/1", "twenty-one-characters", "ä"},
+		"insecure":                    {"yes", "1", ""},
+		"store":                       {"postgresql", "", "Embedded"},
+		"coordination":                {"ring", "rows"},
+		"postgres.url":                {"http://u:s3cr3t@db/landfast", "db.example.com:s3cr3t", "s3cr3t"},
+		"postgres.password_file":      {"password", "./password"},
+		"postgres.max_connections":    {"0", "1", "1001", "-1", "x", "16.0"},
+		"postgres.pgbouncer":          {"yes", ""},
+		"catalog.lock_timeout":        {"0s", "30", "-1s", "61m", "999us"},
+		"catalog.lock_retry_interval": {"0s", "100", "61s"},
+		"catalog.max_lock_retries":    {"-1", "1.5", "x", "4294967296"},
+		"request_timeout":             {"60", "0s", "-1s", "2h", "1 s", "99ms"},
+		"shutdown_timeout":            {"-1s", "61m", "x"},
+		"max_body_bytes":              {"0", "1023", "-1", "64MB", "64 MiB", "1.5GiB", "2GiB", "9223372036854775807GiB", "99999999999999999999", "0x400", "MiB", "+1024"},
+		"idempotency.lifetime":        {"-1s", "169h", "1d", "P1D"},
+		"log.level":                   {"trace", "INFO+1", ""},
+		"log.format":                  {"logfmt"},
+		"pprof":                       {"on", "1", ""},
+		"s3.endpoint":                 {"localhost:9000", "127.0.0.1:9000", "http://x/y", "http://user:s3cr3t@x"},
+		"s3.region":                   {"EU", "eu central"},
+		"s3.path_style":               {"yes", "1"},
+		"s3.access_key_id":            {"key without a secret", "key"},
+		"s3.secret_access_key":        {"s3cr3t", "s3cr3t\n"},
+		"s3.ca_file":                  {"ca.pem"},
+		"warehouse.main.location":     {"lake", "/srv/lake", "file:lake", "file:///srv/my%20lake", "s3://b/x", "gs://bucket/x", "file:///"},
 	}
 	for _, k := range Keys {
 		if len(values[k.Name]) == 0 {
@@ -196,6 +215,74 @@ func TestRefusedValues(t *testing.T) {
 			if bad.Where != "--"+k.Flag() || bad.Problem == "" || bad.Remedy == "" {
 				t.Errorf("--%s=%q: %v", k.Flag(), v, err)
 			}
+		}
+	}
+}
+
+// TestPostgres: what belongs together, and what is said about what is missing.
+func TestPostgres(t *testing.T) {
+	complete := "store: postgres\npostgres: {url: 'postgres://db/landfast'}\nwarehouse: {main: {location: 's3://bucket/lake'}}\n"
+	got, warnings, err := Load(Sources{File: write(t, complete)})
+	if err != nil || len(warnings) != 0 {
+		t.Fatalf("%v, warnings %v", err, warnings)
+	}
+	want := Default()
+	want.Store, want.Coordination, want.Postgres.URL, want.Warehouse.Main.Location = "postgres", "rows", "postgres://db/landfast", "s3://bucket/lake"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	_, _, err = Load(Sources{Flags: map[string]string{"store": "postgres", "coordination": "local"}})
+	wrong := `--coordination: with store: postgres it is rows; leave it out
+default: postgres.url: store is postgres, and it is not said where; name the database: postgres://user@host:5432/database
+default: warehouse.main.location: with store: postgres there is no data directory to put the files of tables in; ` +
+		`name a bucket (s3://bucket/prefix), or a directory that all instances share (file:///srv/lake)`
+	if err == nil || err.Error() != wrong {
+		t.Errorf("got\n%v\nwant\n%s", err, wrong)
+	}
+}
+
+// TestPostgresWarnings: a password that others can see, and a database that is not used.
+func TestPostgresWarnings(t *testing.T) {
+	const visible = "--postgres-url: it holds a password, and every user of this machine can see a flag; use postgres.password_file or LANDFAST_POSTGRES_URL"
+	for _, c := range []struct {
+		flags map[string]string
+		env   []string
+		want  []string
+	}{
+		{map[string]string{"store": "postgres", "postgres-url": "postgres://u:s3cr3t@db/landfast"}, nil, []string{visible}},
+		{map[string]string{"store": "postgres", "postgres-url": "host=db password=s3cr3t"}, nil, []string{visible}},
+		{map[string]string{"store": "postgres", "postgres-url": "postgres://u@db/landfast"}, nil, nil},
+		{map[string]string{"store": "postgres"}, []string{"LANDFAST_POSTGRES_URL=postgres://u:s3cr3t@db/landfast"}, nil},
+		{nil, []string{"LANDFAST_POSTGRES_URL=postgres://u:s3cr3t@db/landfast"},
+			[]string{"LANDFAST_POSTGRES_URL: it has no effect with store: embedded; did you mean store: postgres?"}},
+	} {
+		c.env = append(c.env, "LANDFAST_WAREHOUSE_MAIN_LOCATION=file:///srv/lake")
+		_, got, err := Load(Sources{Env: c.env, Flags: c.flags})
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%v %v: %v, -want +got:\n%s", c.flags, c.env, err, diff)
+		}
+	}
+}
+
+// TestAliases: the variables of the catalog that Landfast's users come from are understood; ours win.
+func TestAliases(t *testing.T) {
+	theirs := []string{"ICEBERG_CATALOG_LOCK_TIMEOUT=5s", "ICEBERG_CATALOG_LOCK_RETRY_INTERVAL=50ms", "ICEBERG_CATALOG_MAX_LOCK_RETRIES=200", "ICEBERG_CATALOG_OTHER=1"}
+	ours := []string{"LANDFAST_CATALOG_LOCK_TIMEOUT=6s", "LANDFAST_CATALOG_LOCK_RETRY_INTERVAL=60ms", "LANDFAST_CATALOG_MAX_LOCK_RETRIES=201"}
+	file := write(t, "catalog: {lock_timeout: 7s, lock_retry_interval: 70ms, max_lock_retries: 202}\n")
+	for name, c := range map[string]struct {
+		file string
+		env  []string
+		want Catalog
+	}{
+		"theirs":            {"", theirs, Catalog{5 * time.Second, 50 * time.Millisecond, 200}},
+		"theirs, then ours": {"", slices.Concat(theirs, ours), Catalog{6 * time.Second, 60 * time.Millisecond, 201}},
+		"ours, then theirs": {"", slices.Concat(ours, theirs), Catalog{6 * time.Second, 60 * time.Millisecond, 201}},
+		"a file":            {file, nil, Catalog{7 * time.Second, 70 * time.Millisecond, 202}},
+		"a file and theirs": {file, theirs, Catalog{5 * time.Second, 50 * time.Millisecond, 200}},
+	} {
+		got, warnings, err := Load(Sources{File: c.file, Env: c.env})
+		if diff := cmp.Diff(c.want, got.Catalog); diff != "" || err != nil || len(warnings) != 0 {
+			t.Errorf("%s: %v, warnings %v, -want +got:\n%s", name, err, warnings, diff)
 		}
 	}
 }

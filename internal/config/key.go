@@ -19,6 +19,8 @@ type Key struct {
 	// Doc is one sentence, and Detail whatever else must be known.
 	Doc, Detail string
 
+	// alias is another name of its environment variable, or empty.
+	alias string
 	// bind gives access to the key's field of c.
 	bind func(c *Config) value
 }
@@ -29,6 +31,7 @@ const (
 	typeBool     = "true or false"
 	typeDuration = "duration"
 	typeSize     = "size"
+	typeNumber   = "number"
 )
 
 // Keys is the table of all settings, in the order in which they are documented.
@@ -49,19 +52,81 @@ var Keys = []Key{
 		bind: func(c *Config) value { return (*text)(&c.Listen) },
 	},
 	{
+		Name: "instance", Type: typeText, Placeholder: "NAME", Example: "catalog-1",
+		Doc: "The name of this instance where there are several: in its log, in PostgreSQL's `application_name`, and in `landfast locks`.",
+		Detail: "1 to 20 letters, digits and `.`, `_`, `:`, `-`. Default: the last 20 characters of the host's name and the port, as in `host-1:8181`. " +
+			"Nothing is decided by it; two instances with one name can only be mistaken for each other.",
+		bind: func(c *Config) value { return (*text)(&c.Instance) },
+	},
+	{
 		Name: "insecure", Type: typeBool, Default: "false",
 		Doc:  "Serve other machines, and every `Host`, without authentication: everybody who reaches the address may read, change and drop every table.",
 		bind: func(c *Config) value { return (*boolean)(&c.Insecure) },
 	},
 	{
-		Name: "store", Type: "one of: embedded", Placeholder: "KIND", Default: "embedded",
-		Doc:  "Where the catalog's records are kept: `embedded` is a file in the data directory.",
-		bind: func(c *Config) value { return choice{&c.Store, []string{"embedded"}} },
+		Name: "store", Type: "one of: embedded, postgres", Placeholder: "KIND", Default: StoreEmbedded,
+		Doc: "Where the catalog's records are kept: `embedded` is a file in the data directory, for one instance; `postgres` is a " +
+			"database that several share.",
+		Detail: "See [PostgreSQL](postgres.md). With `postgres` there is no data directory.",
+		bind:   func(c *Config) value { return choice{&c.Store, []string{StoreEmbedded, StorePostgres}} },
 	},
 	{
-		Name: "coordination", Type: "one of: local", Placeholder: "KIND", Default: "local",
-		Doc:  "Who orders those who want the same table: `local` is a queue in this process.",
-		bind: func(c *Config) value { return choice{&c.Coordination, []string{"local"}} },
+		Name: "coordination", Type: "one of: local, rows", Placeholder: "KIND", Example: CoordinationRows,
+		Doc: "Who orders those who want the same table: `local` is a queue in this process, `rows` are row locks of PostgreSQL behind it.",
+		Detail: "Default: `local` with the embedded store, `rows` with PostgreSQL; neither store knows another. It is a key of its own because " +
+			"other stores will have a choice.",
+		bind: func(c *Config) value {
+			return optionalChoice{choice{&c.Coordination, []string{CoordinationLocal, CoordinationRows}}}
+		},
+	},
+	{
+		Name: "postgres.url", Type: "postgres: URL", Placeholder: "URL", Example: "postgres://landfast@db.example.com:5432/landfast?sslmode=verify-full",
+		Doc: "The database for `store: postgres`, as libpq's URLs and keyword/value strings name it.",
+		Detail: "What it leaves out is taken from PostgreSQL's own variables (`PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLROOTCERT`, ...) and `~/.pgpass`. " +
+			"Several hosts with `target_session_attrs=read-write` find the primary. Keep the password out of it, and out of a flag at any rate, which every user of the machine can see: use `postgres.password_file` or " +
+			"`LANDFAST_POSTGRES_URL`. Nothing shows the URL again.",
+		bind: func(c *Config) value { return (*secret)(&c.Postgres.URL) },
+	},
+	{
+		Name: "postgres.password_file", Type: "absolute path", Placeholder: "FILE", Example: "/run/secrets/landfast-postgres",
+		Doc:    "A file whose first line is the password.",
+		Detail: "It is read at start. Only the server's user should be able to read it.",
+		bind:   func(c *Config) value { return (*text)(&c.Postgres.PasswordFile) },
+	},
+	{
+		Name: "postgres.max_connections", Type: typeNumber, Placeholder: "N", Default: "16",
+		Doc: "How many connections this instance has at most, from 2 to 1000.",
+		Detail: "Requests wait in memory for a free one. At most half of them wait for rows that others have locked. All instances together must stay " +
+			"below the server's `max_connections`.",
+		bind: func(c *Config) value { return (*number)(&c.Postgres.MaxConnections) },
+	},
+	{
+		Name: "postgres.pgbouncer", Type: typeBool, Default: "false",
+		Doc:    "PgBouncer, in transaction mode, stands between this instance and PostgreSQL.",
+		Detail: "Statements are then not prepared, and nothing is kept in a session.",
+		bind:   func(c *Config) value { return (*boolean)(&c.Postgres.PgBouncer) },
+	},
+	{
+		Name: "catalog.lock_timeout", Type: typeDuration, Placeholder: "DURATION", Default: "30s",
+		Doc: "How long a change waits, in all, for rows that another transaction has locked, with PostgreSQL.",
+		Detail: "The request's own deadline (`request_timeout`) bounds it too, and all attempts together. `ICEBERG_CATALOG_LOCK_TIMEOUT` is another " +
+			"name of the variable.",
+		alias: "ICEBERG_CATALOG_LOCK_TIMEOUT",
+		bind:  func(c *Config) value { return (*duration)(&c.Catalog.LockTimeout) },
+	},
+	{
+		Name: "catalog.lock_retry_interval", Type: typeDuration, Placeholder: "DURATION", Default: "100ms",
+		Doc:    "About how long a change waits in memory, without a connection, between two attempts to lock a row.",
+		Detail: "Each pause is a random time around it. `ICEBERG_CATALOG_LOCK_RETRY_INTERVAL` is another name of the variable.",
+		alias:  "ICEBERG_CATALOG_LOCK_RETRY_INTERVAL",
+		bind:   func(c *Config) value { return (*duration)(&c.Catalog.LockRetryInterval) },
+	},
+	{
+		Name: "catalog.max_lock_retries", Type: typeNumber, Placeholder: "N", Default: "100",
+		Doc:    "How many attempts to lock a row follow the first one.",
+		Detail: "`0` gives up after the first. `ICEBERG_CATALOG_MAX_LOCK_RETRIES` is another name of the variable.",
+		alias:  "ICEBERG_CATALOG_MAX_LOCK_RETRIES",
+		bind:   func(c *Config) value { return (*number)(&c.Catalog.MaxLockRetries) },
 	},
 	{
 		Name: "request_timeout", Type: typeDuration, Placeholder: "DURATION", Default: "60s",
@@ -107,8 +172,8 @@ var Keys = []Key{
 	{
 		Name: "warehouse.main.location", Type: "file: or s3: URI", Placeholder: "URI", Example: "file:///srv/lake",
 		Doc: "The root of the warehouse `main`, as in `file:///srv/lake` or `s3://bucket/prefix`.",
-		Detail: "Default: `warehouses/main` in the data directory. It is read once, when the data directory is new; " +
-			"afterwards it has no effect.",
+		Detail: "Default: `warehouses/main` in the data directory; with `store: postgres` there is none, and it must be a bucket or a directory that " +
+			"all instances share. It is read once, when the catalog is new; afterwards it has no effect.",
 		bind: func(c *Config) value { return (*text)(&c.Warehouse.Main.Location) },
 	},
 	{

@@ -68,7 +68,12 @@ func Load(src Sources) (Config, []string, error) {
 		}
 	}
 
+	if s := given["postgres.url"]; strings.HasPrefix(s.where, "--") && holdsPassword(s.value) {
+		warnings = append(warnings, s.where+": it holds a password, and every user of this machine can see a flag; use postgres.password_file or LANDFAST_POSTGRES_URL")
+	}
+
 	c := Default()
+	c.Coordination = ""
 	for _, k := range Keys {
 		s, ok := given[k.Name]
 		if !ok {
@@ -77,6 +82,10 @@ func Load(src Sources) (Config, []string, error) {
 		if err := k.bind(&c).Set(s.value); err != nil {
 			wrong = append(wrong, &Error{Where: s.where, Key: s.key, Problem: fmt.Sprintf("%q is not a value for it", s.value), Remedy: err.Error(), line: s.line})
 		}
+	}
+	c.complete()
+	if s, ok := given["postgres.url"]; ok && c.Store != StorePostgres {
+		warnings = append(warnings, s.where+": it has no effect with store: "+c.Store+"; did you mean store: "+StorePostgres+"?")
 	}
 	// A value that could not be read has left its default, so the rest can be looked at all the same.
 	for _, p := range c.check() {
@@ -112,6 +121,9 @@ func fromEnv(environ []string, given map[string]setting) (warnings []string) {
 	for _, k := range Keys {
 		byName[k.Env()] = k
 		known = append(known, k.Env())
+		if k.alias != "" {
+			byName[k.alias] = k
+		}
 	}
 	// Names are compared without what they share, which would make all of them look alike.
 	suffixes := make([]string, len(known))
@@ -120,11 +132,15 @@ func fromEnv(environ []string, given map[string]setting) (warnings []string) {
 	}
 	for _, entry := range environ {
 		name, v, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, envPrefix) || v == "" {
+		if v == "" {
 			continue
 		}
 		if k, ok := byName[name]; ok {
-			given[k.Name] = setting{value: v, where: name}
+			if name != k.alias || given[k.Name].where != k.Env() {
+				given[k.Name] = setting{value: v, where: name}
+			}
+		} else if !strings.HasPrefix(name, envPrefix) {
+			continue
 		} else if !slices.Contains(known, name) {
 			w := name + ": no setting has this name; the variable has no effect"
 			if n := nearest(strings.TrimPrefix(name, envPrefix), suffixes); n != "" {

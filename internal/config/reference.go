@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -57,7 +58,8 @@ unit: ` + "`512KiB`, `64MiB`, `1GiB`" + `.
 	return b.String()
 }
 
-// exampleFile is a file with every key at its default. Keys without one stand in a comment.
+// exampleFile is a file with every key at its default. Keys without one stand in a comment, and
+// so do sections without any that has: one without keys is an error.
 func exampleFile() string {
 	var b strings.Builder
 	var open []string // the sections that the last line is in
@@ -66,11 +68,15 @@ func exampleFile() string {
 		sections, leaf := parts[:len(parts)-1], parts[len(parts)-1]
 		comment := ""
 		if k.Default == "" {
-			comment = "# " // so must be its sections, for a section without keys is an error
+			comment = "# "
 		}
 		for i, s := range sections {
 			if i >= len(open) || open[i] != s {
-				fmt.Fprintf(&b, "%s%s%s:\n", comment, strings.Repeat("  ", i), s)
+				if hasDefault(strings.Join(sections[:i+1], ".")) {
+					fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", i), s)
+				} else {
+					fmt.Fprintf(&b, "# %s%s:\n", strings.Repeat("  ", i), s)
+				}
 			}
 		}
 		open = sections
@@ -78,6 +84,11 @@ func exampleFile() string {
 		fmt.Fprintf(&b, "%s%s%s: %s\n", comment, strings.Repeat("  ", len(sections)), leaf, value)
 	}
 	return b.String()
+}
+
+// hasDefault tells whether a key of the section has one.
+func hasDefault(section string) bool {
+	return slices.ContainsFunc(Keys, func(k Key) bool { return k.Default != "" && strings.HasPrefix(k.Name, section+".") })
 }
 
 // anchor is how a heading is linked to on the usual hosts of Markdown.

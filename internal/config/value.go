@@ -86,6 +86,30 @@ func (v choice) Set(s string) error {
 }
 func (v choice) String() string { return *v.field }
 
+// optionalChoice is one of which it is known whether it was given; empty, it was not.
+type optionalChoice struct{ choice }
+
+func (v optionalChoice) Set(s string) error {
+	if s == "" {
+		*v.field = ""
+		return nil
+	}
+	return v.choice.Set(s)
+}
+
+// number is a whole number from 0 on.
+type number int
+
+func (v *number) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return fmt.Errorf("write a whole number, such as 16")
+	}
+	*v = number(n)
+	return nil
+}
+func (v *number) String() string { return strconv.Itoa(int(*v)) }
+
 type level slog.Level
 
 func (v *level) Set(s string) error {

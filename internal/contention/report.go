@@ -32,6 +32,8 @@ type Report struct {
 	// Hot are the keys of the last minute, the hottest first; at most 20.
 	Hot    []Hottest `json:"hot"`
 	Advice []Advice  `json:"advice"`
+	// Database is who waits for rows beyond this process; absent: no other process can be in the way.
+	Database *Database `json:"database,omitempty"`
 }
 
 // Key is one key that is held or awaited.

@@ -218,7 +218,7 @@ func TestPatternsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"bulk-creation", "conflicts"}
+	names := []string{"bulk-creation", "conflicts", "foreign-transaction", "prepared-transaction", "slow-batch"}
 	for _, p := range patterns {
 		names = append(names, p.name)
 	}

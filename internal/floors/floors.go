@@ -10,15 +10,16 @@ var Floors = [][]string{
 	{"internal/tablemeta", "internal/store", "internal/lock"},
 
 	// Suites, and the implementations that run them.
-	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest", "internal/planted/plantedtest"},
+	{"internal/blob/blobtest", "internal/store/storetest", "internal/lock/locktest", "internal/planted/plantedtest", "internal/store/postgres/pgtest"},
 	{"internal/blob/s3/s3test"},
-	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local", "internal/txn"},
+	{"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/store/postgres", "internal/lock/local", "internal/txn"},
 
 	// What runs operations, and the operations.
 	{"internal/journal"},
 	{"internal/kernel", "internal/contention"},
 	{"internal/kernel/kerneltest"},
 	{"internal/catalog"},
+	{"internal/duty"},
 	{"internal/reclaim"},
 
 	// What the outside sees.
@@ -30,18 +31,19 @@ var Floors = [][]string{
 	{"internal/sim/history"},
 	{"internal/sim/check"},
 	{"internal/sim", "internal/sim/exhaust"},
-	{"internal/floors", "test/bench", "test/crash"},
+	{"internal/floors", "test/bench", "test/crash", "test/pgserver"},
 }
 
 // Concrete are the packages that hold a mode: one of several ways to keep a promise
 // that an interface makes. Only the packages of Wiring import them, and tests.
 var Concrete = []string{
-	"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/lock/local",
+	"internal/blob/local", "internal/blob/s3", "internal/store/mem", "internal/store/embedded", "internal/store/postgres",
+	"internal/store/postgres/pgtest", "internal/lock/local",
 	"internal/txn",
 }
 
 // Wiring are the packages that choose modes.
-var Wiring = []string{"internal/server", "internal/sim", "test/bench"}
+var Wiring = []string{"internal/server", "internal/sim", "test/bench", "test/pgserver"}
 
 // Suites hold tests of contracts. Only tests and other suites import them.
 var Suites = []string{
@@ -59,6 +61,7 @@ var Modules = map[string][]string{
 	"github.com/cespare/xxhash/v2":        {"internal/txn"},
 	"github.com/go-json-experiment/json":  {"internal/rawjson"},
 	"github.com/google/uuid":              {"internal/catalog", "internal/kernel", "internal/rest", "internal/server", "internal/store/storetest", "internal/tablemeta"},
+	"github.com/jackc/pgx/v5":             {"internal/store/postgres", "internal/store/postgres/pgtest"},
 	"github.com/klauspost/compress":       {"internal/rest", "internal/tablemeta"},
 	"github.com/maypok86/otter/v2":        {"internal/kernel", "internal/rest"},
 	"github.com/prometheus/client_golang": {"internal/server"},
@@ -72,7 +75,7 @@ var Modules = map[string][]string{
 // TestModules are the third-party modules that test files, suites and the programs below test may import.
 var TestModules = []string{
 	"github.com/anishathalye/porcupine",
-	"github.com/cespare/xxhash/v2", "github.com/google/go-cmp", "github.com/google/uuid", "github.com/klauspost/compress",
+	"github.com/cespare/xxhash/v2", "github.com/google/go-cmp", "github.com/google/uuid", "github.com/jackc/pgx/v5", "github.com/klauspost/compress",
 	"github.com/prometheus/client_golang", "github.com/rogpeppe/go-internal", "github.com/twmb/avro", "go.uber.org/goleak", "golang.org/x/sync",
 	"golang.org/x/sys", "pgregory.net/rapid",
 }

@@ -6,7 +6,8 @@
 // plan, lets it decide on plain reads, uploads its files, and applies one batch
 // whose conditions are everything the decision rested on. A conflict means that
 // something else came first: the operation decides again, within the deadline
-// of its request.
+// of its request. A batch in whose way others' locks stand is sent again as it is, after a wait
+// that holds nothing of the store.
 //
 // What is promised: an operation that returns nil is durable; one that returns
 // an error is not applied and never will be, unless the error is

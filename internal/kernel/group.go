@@ -346,9 +346,9 @@ func (g *group) land(v *view, later []deferred) error {
 			v.accepted = slices.Delete(v.accepted, i, i+1)
 		}
 	}
-	if !slices.ContainsFunc(v.accepted, func(a accepted) bool { return a.run.over() == nil }) {
+	if !v.awaited() {
 		g.view = nil
-		g.lost(v.accepted) // nobody waits for it
+		g.lost(v.accepted)
 		return nil
 	}
 	return g.landed(v, later, g.apply(v))
@@ -500,10 +500,51 @@ func (g *group) create(ctx context.Context, f File, rides bool) error {
 	return nil
 }
 
-// apply sends the batch and resolves an unknown outcome. From here on no
-// client's cancellation changes anything: it would only make outcomes unknown.
+// apply sends the batch, and the same batch again while what others have locked is in its way: its files are
+// written, and what it was decided on is checked in any case.
 func (g *group) apply(v *view) error {
-	b := v.batch()
+	b, began := v.batch(), time.Now()
+	for sent := 1; ; sent++ {
+		err := g.send(v, b)
+		var blocked *store.BlockedError
+		if !errors.As(err, &blocked) {
+			return err
+		}
+		g.sent = false // nothing of it is on its way
+		for _, a := range v.accepted {
+			a.run.report.Blocked++
+		}
+		if err := g.await(v, blocked, began, sent); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits until it is worth sending a blocked batch again, which was sent so many times since it began. An error
+// says that it will not be: ErrBlocked, or the given one where somebody's time is up, or nobody waits for it any more.
+func (g *group) await(v *view, blocked *store.BlockedError, began time.Time, sent int) error {
+	limit, most, waited := g.k.opt.BlockedLimit, g.k.opt.BlockedRetries, time.Since(began)
+	if planted.Is(planted.BlockedIsDecidedAgain) {
+		return blocked
+	}
+	if limit > 0 && waited >= limit || most != 0 && sent > most {
+		return fmt.Errorf("%w by %s, %d times in %v", ErrBlocked, blocked.By, sent, waited.Round(time.Millisecond))
+	}
+	pause := max(time.Until(blocked.Until), time.Millisecond)
+	if limit > 0 {
+		pause = min(pause, limit-waited)
+	}
+	ctx, cancel := g.patience()
+	defer cancel()
+	if sleep(ctx, pause) != nil || !v.awaited() {
+		return blocked
+	}
+	return nil
+}
+
+// send applies a batch and resolves an unknown outcome. From here on no
+// client's cancellation changes anything: it would only make outcomes unknown.
+func (g *group) send(v *view, b store.Batch) error {
 	g.sent = true // a panic from here on leaves the outcome unknown
 	detached := context.WithoutCancel(v.accepted[0].run.ctx)
 	if planted.Is(planted.CancelEndsBatch) {

@@ -36,6 +36,11 @@ type Options struct {
 	Limit time.Duration
 	// ApplyLimit bounds Apply and Outcome, which outlive the request. Default 15 s.
 	ApplyLimit time.Duration
+	// BlockedLimit is how long, in all, one batch waits for what others have locked (*store.BlockedError), but for its
+	// last attempt. Zero: as long as those who wait for it have time.
+	BlockedLimit time.Duration
+	// BlockedRetries is how often it is sent again meanwhile. Zero: as often as there is time for; below zero never.
+	BlockedRetries int
 	// Backoff gives the pause after a conflict: from zero up to the limit, which it excludes.
 	// Default random.
 	Backoff func(limit time.Duration) time.Duration
@@ -64,6 +69,7 @@ type Report struct {
 	Took      time.Duration // in all
 	Decisions int           // runs of Decide
 	Conflicts int
+	Blocked   int // batches that were refused because others had locked what they needed; they were sent again
 	Bytes     int // of files uploaded
 	Batch     int // operations that landed in the same batch, this one included; 0 where none was sent
 }
@@ -74,6 +80,9 @@ type Kernel struct {
 	opt    Options
 	direct *direct
 	memo   *memos
+	// gatherer is the store, if it is one: else there is nothing to read ahead for, and there are no lastIDs.
+	gatherer store.Gatherer
+	lastIDs  *lastIDs
 	// timeouts are how long operations wait in a queue, by class. What they learn from is the
 	// queue of this process and the locker behind it.
 	timeouts map[lock.Class]*lock.DynamicTimeout
@@ -110,6 +119,9 @@ func New(opt Options) *Kernel {
 	k := &Kernel{
 		opt: opt, direct: &direct{opt.Store, opt.Files}, memo: newMemos(opt.MemoBytes),
 		timeouts: map[lock.Class]*lock.DynamicTimeout{},
+	}
+	if g, ok := opt.Store.(store.Gatherer); ok {
+		k.gatherer, k.lastIDs = g, newLastIDs()
 	}
 	for _, c := range lock.Classes {
 		k.timeouts[c] = c.NewTimeout(func(from, to time.Duration) {

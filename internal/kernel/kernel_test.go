@@ -24,7 +24,7 @@ import (
 	"github.com/landfast/landfast/internal/txn"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
 
 func TestKernel(t *testing.T) {
 	kerneltest.Run(t, func(*testing.T) kerneltest.Env {

@@ -115,6 +115,13 @@ func (r *recording) Gone(scope blob.Scope, location string) bool {
 	return v.(bool)
 }
 
+// Ahead is no question: it changes no answer.
+func (r *recording) Ahead(ctx context.Context, keys []key.Key) {
+	if r.source != nil {
+		r.source.Ahead(ctx, keys)
+	}
+}
+
 func (r *recording) CheckMark(ctx context.Context, root blob.Root, id string) error {
 	_, err := r.ask("mark "+root.URI+" "+id, func() (any, error) { return nil, r.source.CheckMark(ctx, root, id) })
 	return err

@@ -18,6 +18,7 @@ type source interface {
 	Exists(ctx context.Context, scope blob.Scope, location string) (bool, error)
 	CheckMark(ctx context.Context, root blob.Root, id string) error
 	Gone(scope blob.Scope, location string) bool
+	Ahead(ctx context.Context, keys []key.Key)
 }
 
 // direct reads the store and the files as they are.
@@ -46,6 +47,9 @@ func (d *direct) Gone(scope blob.Scope, location string) bool {
 	p, ok := d.files.(blob.Prober)
 	return ok && p.Gone(scope, location)
 }
+
+// Ahead keeps nothing: the view does.
+func (d *direct) Ahead(context.Context, []key.Key) {}
 
 func (d *direct) CheckMark(ctx context.Context, root blob.Root, id string) error {
 	return d.files.CheckMark(ctx, root, id)
@@ -204,6 +208,11 @@ func (v *view) keep(id MemoID, made memo) {
 		v.fresh = map[MemoID]memo{}
 	}
 	v.fresh[id] = made
+}
+
+// awaited tells whether anybody waits for the batch.
+func (v *view) awaited() bool {
+	return slices.ContainsFunc(v.accepted, func(a accepted) bool { return a.run.over() == nil })
 }
 
 // cut ends the batch before the i-th decision.

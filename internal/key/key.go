@@ -15,18 +15,19 @@ const (
 	Catalog   Level = 1 // the one record of the catalog itself: its schema version
 	Warehouse Level = 2
 	Namespace Level = 3
-	TableName Level = 4 // a name in a namespace; tables and views share it
-	Pointer   Level = 5 // what a name is bound to: kind, location, metadata location
-	Dying     Level = 6 // files that a durable batch has given up
-	Location  Level = 7 // the location index
-	Once      Level = 8 // requests that bore an idempotency key
-	Unsynced  Level = 9 // bytes of files that the loss of power could still take
+	TableName Level = 4  // a name in a namespace; tables and views share it
+	Pointer   Level = 5  // what a name is bound to: kind, location, metadata location
+	Dying     Level = 6  // files that a durable batch has given up
+	Location  Level = 7  // the location index
+	Once      Level = 8  // requests that bore an idempotency key
+	Unsynced  Level = 9  // bytes of files that the loss of power could still take
+	Duty      Level = 10 // work that one instance does at a time
 )
 
 var levelNames = map[Level]string{
 	Catalog: "catalog", Warehouse: "warehouse", Namespace: "namespace", TableName: "table-name",
 	Pointer: "pointer", Dying: "dying", Location: "location",
-	Once: "once", Unsynced: "unsynced",
+	Once: "once", Unsynced: "unsynced", Duty: "duty",
 }
 
 func (l Level) String() string {
@@ -146,6 +147,12 @@ func ForUnsynced(batch string) Key { return Key{Unsynced, child(nil, batch)} }
 
 // Unsynceds covers every record of files that ride.
 func Unsynceds() Prefix { return Prefix{Unsynced, separator} }
+
+// ForDuty is who does a piece of work.
+func ForDuty(work string) Key { return Key{Duty, child(nil, work)} }
+
+// Duties covers all work that is being done, and when what comes again was last done.
+func Duties() Prefix { return Prefix{Duty, separator} }
 
 // LocationGuard is the record that every batch writes which adds to the
 // location index: it makes such batches serial, in every store.

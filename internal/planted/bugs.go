@@ -9,6 +9,7 @@ const (
 	FilesAfterBatch       Bug = "kernel: files are written after the batch that names them"
 	UnknownIsConflict     Bug = "kernel: an unknown outcome is taken for a conflict, and decided again"
 	UnknownIsCleanedUp    Bug = "kernel: the files of an unknown outcome are deleted"
+	BlockedIsDecidedAgain Bug = "kernel: a blocked batch is decided again, and its files are written again"
 )
 
 // Mistakes about files that ride in their batch, in packages kernel and journal.
@@ -47,6 +48,17 @@ const (
 	AnswerBeforeCommit Bug = "embedded: a batch is answered before it is durable"
 	CacheBeforeCommit  Bug = "embedded: the cache shows a batch before it is durable"
 	CacheStaleFill     Bug = "embedded: a slow read leaves an old value in the cache"
+)
+
+// Mistakes of package postgres. Those in SQL are made by its tests, in their databases.
+const (
+	EmptyBeforeLocks   Bug = "postgres: conditions are read by a statement that began before the locks were there"
+	LiveUnlocked       Bug = "postgres: the row that Live names is not locked"
+	OutcomeByLook      Bug = "postgres: Outcome looks for the id, and does not make it impossible"
+	CreationUnchecked  Bug = "postgres: rows affected are not counted: of two who make a record both succeed"
+	ForgottenUnchecked Bug = "postgres: a batch whose id is forgotten is applied"
+	LocksAsAsked       Bug = "postgres: rows are locked in the order of the request"
+	FatalIsRefusal     Bug = "postgres: a backend that was ended is taken for one that has refused"
 )
 
 // Mistakes of package txn: rules 5 and 7.

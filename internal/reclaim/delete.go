@@ -123,6 +123,9 @@ func (p *purge) deleteNow(ctx context.Context, location string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if !p.r.opt.Duties.Has(p.duty) {
+		return errLost
+	}
 	return p.r.opt.Files.Delete(ctx, p.scope, location)
 }
 

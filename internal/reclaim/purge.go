@@ -35,6 +35,7 @@ type purge struct {
 	r     *Reclaimer
 	scope blob.Scope
 	list  catalog.Dying
+	duty  string // who has it may delete
 
 	mu sync.Mutex
 	// unread are the files, as they are spelled, that are there and cannot be read. They stay.
@@ -48,7 +49,7 @@ type purge struct {
 
 // reclaim deletes the files of a list. Nil: none is left that could be deleted.
 func (r *Reclaimer) reclaim(ctx context.Context, warehouse string, scope blob.Scope, list catalog.Dying) error {
-	p := &purge{r: r, scope: scope, list: list, unread: map[string]bool{}}
+	p := &purge{r: r, scope: scope, list: list, duty: listID{warehouse, list.ID}.duty(), unread: map[string]bool{}}
 	began := r.opt.Now()
 	err := p.run(ctx)
 	if err != nil {

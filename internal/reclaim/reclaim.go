@@ -3,6 +3,7 @@ package reclaim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/duty"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/planted"
 )
@@ -60,6 +62,8 @@ type Options struct {
 	Grace time.Duration
 	// Settled returns once no crash can bring back a file of the warehouse that is there now and is deleted. May be nil.
 	Settled func(ctx context.Context, warehouse string) error
+	// Duties are shared with the other instances that reclaim in the same catalog. Nil: there are none.
+	Duties *duty.Roster
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -70,6 +74,8 @@ type Reclaimer struct {
 	queue    chan listID
 	deleting chan struct{} // holds one element for each file that is being deleted
 	sweeping chan struct{} // holds an element while a sweep runs
+	// elsewhere holds an element when another instance had a list, which may die and leave it.
+	elsewhere chan struct{}
 
 	mu sync.Mutex
 	// taken are the lists that wait in the queue or are worked on. Each channel is closed when that ends.
@@ -79,6 +85,9 @@ type Reclaimer struct {
 }
 
 type listID struct{ warehouse, id string }
+
+// duty is the name of the work on a list.
+func (l listID) duty() string { return "purge/" + l.warehouse + "/" + l.id }
 
 type lostFile struct {
 	warehouse, location string
@@ -97,8 +106,8 @@ func New(opt Options) *Reclaimer {
 		opt:      opt,
 		queue:    make(chan listID, queueMax),
 		deleting: make(chan struct{}, deletesMax),
-		sweeping: make(chan struct{}, 1),
-		taken:    map[listID]chan struct{}{},
+		sweeping: make(chan struct{}, 1), elsewhere: make(chan struct{}, 1),
+		taken: map[listID]chan struct{}{},
 	}
 }
 
@@ -194,6 +203,11 @@ func (r *Reclaimer) started(ctx context.Context, l listID) error {
 	if err := r.mounted(ctx, l.warehouse); err != nil {
 		return err
 	}
+	taken, err := r.takeDuties(ctx, l.duty())
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	defer r.opt.Duties.Done(ctx, taken...)
 	list, err := r.work(ctx, l)
 	if err != nil || list.ID == "" {
 		return err
@@ -228,24 +242,64 @@ func (r *Reclaimer) work(ctx context.Context, l listID) (catalog.Dying, error) {
 // rounds keeps the calendar.
 func (r *Reclaimer) rounds(ctx context.Context) {
 	sweepAt := r.opt.Now().Add(sweepFirst)
-	tick := time.NewTicker(roundEvery)
-	defer tick.Stop()
 	for {
 		r.nameLost(ctx)
 		r.everywhere(ctx, r.round)
 		if now := r.opt.Now(); !now.Before(sweepAt) {
 			sweepAt = now.Add(sweepEvery)
 			r.everywhere(ctx, func(ctx context.Context, warehouse string) error {
-				_, err := r.Sweep(ctx, warehouse, false)
-				return err
+				return r.sweepDaily(ctx, warehouse)
 			})
 		}
-		select {
-		case <-ctx.Done():
+		if !r.rest(ctx) {
 			return
-		case <-tick.C:
 		}
 	}
+}
+
+// rest waits for the time of the next round, and tells whether there is one. It comes early where another instance had
+// a list: as soon as that may have died.
+func (r *Reclaimer) rest(ctx context.Context) bool {
+	next := time.NewTimer(roundEvery)
+	defer next.Stop()
+	elsewhere := r.elsewhere
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-next.C:
+			return true
+		case <-elsewhere:
+			next.Reset(duty.Lifetime)
+			elsewhere = nil
+		}
+	}
+}
+
+// takeDuties takes the work on lists that no other instance has.
+func (r *Reclaimer) takeDuties(ctx context.Context, names ...string) ([]string, error) {
+	taken, err := r.opt.Duties.Take(ctx, 0, names...)
+	if err == nil && len(taken) < len(names) {
+		select {
+		case r.elsewhere <- struct{}{}:
+		default:
+		}
+	}
+	return taken, err
+}
+
+// sweepDaily sweeps a warehouse, unless another instance does or has done.
+func (r *Reclaimer) sweepDaily(ctx context.Context, warehouse string) error {
+	taken, err := r.opt.Duties.Take(ctx, sweepEvery-sweepFirst, "sweep/"+warehouse)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	if _, err := r.Sweep(ctx, warehouse, false); err != nil {
+		r.opt.Duties.Done(ctx, taken...)
+		return err
+	}
+	r.opt.Duties.Recurs(ctx, taken...)
+	return nil
 }
 
 // everywhere does something in every warehouse, one after the other, and logs what fails.
@@ -317,11 +371,22 @@ func (r *Reclaimer) workAll(ctx context.Context, warehouse string, lists []listI
 	var g errgroup.Group
 	g.SetLimit(listsMax)
 	gone := make([]catalog.Dying, len(lists))
+	var names []string
+	for _, l := range lists {
+		if r.take(l) {
+			defer r.release(l) // once it has ended: who waits for it finds it gone
+			names = append(names, l.duty())
+		}
+	}
+	taken, err := r.takeDuties(ctx, names...)
+	if err != nil {
+		return err
+	}
+	defer r.opt.Duties.Done(ctx, taken...)
 	for i, l := range lists {
-		if !r.take(l) {
+		if !slices.Contains(taken, l.duty()) {
 			continue
 		}
-		defer r.release(l) // once it has ended: who waits for it finds it gone
 		g.Go(func() error {
 			list, err := r.work(ctx, l)
 			if err == nil {
@@ -352,11 +417,19 @@ func (r *Reclaimer) workAll(ctx context.Context, warehouse string, lists []listI
 // end forgets lists whose files are gone, if it is still the right place that they
 // were missing from.
 func (r *Reclaimer) end(ctx context.Context, warehouse string, ids []string) error {
+	for _, id := range ids {
+		if !r.opt.Duties.Has(listID{warehouse, id}.duty()) {
+			return errLost
+		}
+	}
 	if err := r.mounted(ctx, warehouse); err != nil {
 		return err
 	}
 	return r.opt.Runner.Do(ctx, &catalog.EndDying{Request: catalog.EndDyingRequest{Warehouse: warehouse, IDs: ids}})
 }
+
+// errLost says that another instance may be at the work by now: this one was frozen, or could not reach the store.
+var errLost = errors.New("reclaim: another instance may have taken over")
 
 // nameLost gives up the files of decisions that lost some time ago.
 func (r *Reclaimer) nameLost(ctx context.Context) {

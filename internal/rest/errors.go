@@ -93,6 +93,7 @@ var (
 
 const (
 	messageBusy     = "The server is busy and has changed nothing: try again (request %s)"
+	messageAway     = "The catalog's store cannot be reached, and nothing was changed: try again (request %s)"
 	messageStopping = "The server is stopping and has changed nothing: try again (request %s)"
 )
 
@@ -130,6 +131,7 @@ var errorTable = []errorRow{
 	everywhere(catalog.ErrAlreadyExists, http.StatusConflict, "AlreadyExistsException"),
 	everywhere(catalog.ErrNotEmpty, http.StatusConflict, "NamespaceNotEmptyException"),
 	everywhere(catalog.ErrInvalid, http.StatusBadRequest, "IllegalArgumentException"),
+	everywhere(store.ErrUnstorable, http.StatusBadRequest, "IllegalArgumentException"),
 	everywhere(catalog.ErrUnprocessable, http.StatusUnprocessableEntity, "UnprocessableEntityException"),
 	everywhere(catalog.ErrRequirement, http.StatusConflict, "CommitFailedException"),
 	everywhere(catalog.ErrStale, http.StatusConflict, "CommitFailedException"),
@@ -150,6 +152,7 @@ var errorTable = []errorRow{
 
 	{err: kernel.ErrOverloaded, read: tooMany, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageBusy},
 	{err: lock.ErrQueueFull, read: tooMany, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageBusy},
+	{err: store.ErrUnavailable, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageAway},
 	{err: errStopping, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelDebug, message: messageStopping},
 	{err: lock.ErrClosed, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelInfo, message: messageBusy},
 	{err: store.ErrClosed, read: slowDown, write: tooMany, commit: tooMany, level: slog.LevelWarn, message: messageBusy},

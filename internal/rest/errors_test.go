@@ -30,6 +30,8 @@ var exportedErrors = map[string]error{
 	"store.ErrInvalidBatch":   store.ErrInvalidBatch,
 	"store.ErrOutcomeUnknown": store.ErrOutcomeUnknown,
 	"store.ErrFull":           store.ErrFull,
+	"store.ErrUnavailable":    store.ErrUnavailable,
+	"store.ErrUnstorable":     store.ErrUnstorable,
 	"store.ErrClosed":         store.ErrClosed,
 	"store.ErrMismatch":       store.ErrMismatch,
 
@@ -42,6 +44,7 @@ var exportedErrors = map[string]error{
 
 	"kernel.ErrAgain":      kernel.ErrAgain,
 	"kernel.ErrContended":  kernel.ErrContended,
+	"kernel.ErrBlocked":    kernel.ErrBlocked,
 	"kernel.ErrOverloaded": kernel.ErrOverloaded,
 	"kernel.ErrUpload":     kernel.ErrUpload,
 
@@ -202,6 +205,11 @@ func TestErrorTable(t *testing.T) {
 		{"contended in a queue", fmt.Errorf("%w: %w", kernel.ErrContended, lock.ErrTimeout), [4]string{slow, many, conflict, many}},
 		{"time spent", fmt.Errorf("%w: %w", kernel.ErrContended, context.DeadlineExceeded), [4]string{slow, many, conflict, many}},
 		{"bare deadline", context.DeadlineExceeded, [4]string{slow, many, conflict, many}},
+		{"blocked", fmt.Errorf("%w by another, 3 times in 30s", kernel.ErrBlocked), [4]string{slow, many, conflict, many}},
+		{"store away", fmt.Errorf("%w: file:///x: input", store.ErrUnavailable), [4]string{slow, many, many, many}},
+		{"store away, and nobody knows", fmt.Errorf("%w (asked again: %w)", store.ErrOutcomeUnknown, store.ErrUnavailable),
+			[4]string{broken, unknowable, unknowable, unknowable}},
+		{"unstorable", fmt.Errorf("%w: the key has 3000 bytes (at most 2600)", store.ErrUnstorable), same("400 IllegalArgumentException")},
 		{"overloaded", fmt.Errorf("%w: %w", kernel.ErrOverloaded, lock.ErrQueueFull), same(many)},
 		{"crowded", errCrowded, same(many)},
 		{"stopping", store.ErrClosed, [4]string{slow, many, many, many}},

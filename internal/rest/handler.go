@@ -42,7 +42,7 @@ type Options struct {
 	IdempotencyLifetime time.Duration
 	// Roots resolves and marks the roots of new warehouses.
 	Roots blob.Roots
-	// WarehouseRoot is the location of a new warehouse that names none: a URI.
+	// WarehouseRoot is the location of a new warehouse that names none: a URI, or empty where it must name one.
 	WarehouseRoot func(name string) string
 	// Locks is who waits for whom. Default: nobody.
 	Locks func() contention.Report

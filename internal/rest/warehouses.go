@@ -93,6 +93,10 @@ func (c *call) createWarehouse() error {
 	if location == "" {
 		location = c.h.opt.WarehouseRoot(*body.Name)
 	}
+	if location == "" {
+		return refuse(catalog.ErrInvalid, "Invalid location: there is none, and the server has no directory of its own for it; "+
+			"name a bucket (s3://bucket/prefix), or a directory that all instances share (file:///srv/lake)")
+	}
 	if body.S3.options() != (blob.S3Options{}) && !slices.ContainsFunc(append([]string{location}, body.AllowedLocations...), onS3) {
 		return refuse(catalog.ErrInvalid, "Invalid s3: no location of the warehouse begins with s3://; leave the member out, or choose a location in a bucket")
 	}

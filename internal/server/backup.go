@@ -22,7 +22,7 @@ func Backup(ctx context.Context, data, dest string) error {
 	}
 	path := filepath.Join(dir, catalogFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no catalog in %s; name the data directory of a server with --data", dir)
+		return fmt.Errorf("there is no catalog in %s; name the data directory of a server with --data (a catalog in PostgreSQL is backed up with pg_dump)", dir)
 	} else if err != nil {
 		return fmt.Errorf("%w; run the backup as the user that serves the catalog", err)
 	}

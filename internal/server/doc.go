@@ -1,6 +1,6 @@
 // Package server wires a Landfast instance together, runs it and stops it. It is
-// the only package that names concrete modes: the embedded store, the local lock
-// table, files of this machine.
+// the only package that names concrete modes: the embedded store or PostgreSQL, the
+// local lock table, files of this machine or in buckets.
 //
 // [Run] binds the address first, so that a port in use leaves nothing behind, and
 // then starts from the bottom: the data directory and its lock, the store, the
@@ -8,6 +8,10 @@
 // roots. Who connects meanwhile waits. It stops from the top: the requests under
 // way, during which new ones are refused and /readyz says 503, the listener, the
 // background work, the queue, the store, the lock.
+//
+// With PostgreSQL there is no data directory, and no journal: other instances share the
+// records, so that nothing of them may be kept here alone. A report of locks then asks the
+// database, too, for a second at most.
 //
 // The data directory holds
 //

@@ -34,7 +34,16 @@ func (s *server) openQueue() {
 }
 
 // watched is the store, and counts the keys that batches conflict on as hot.
-func (s *server) watched() store.Atomic { return watchedStore{s.store, s.hot} }
+func (s *server) watched() store.Atomic {
+	w := watchedStore{s.store, s.hot}
+	if g, far := s.store.(store.Gatherer); far {
+		return struct {
+			watchedStore
+			store.Gatherer
+		}{w, g}
+	}
+	return w
+}
 
 type watchedStore struct {
 	store.Atomic
@@ -63,5 +72,9 @@ func (s *server) patience(c lock.Class, from, to time.Duration) {
 
 // locks is who waits for whom.
 func (s *server) locks() contention.Report {
-	return contention.Look(s.queue.Snapshot(), s.hot.Top(hotKeys), waitersPerKey, time.Now())
+	report := contention.Look(s.queue.Snapshot(), s.hot.Top(hotKeys), waitersPerKey, time.Now())
+	if s.postgres != nil {
+		s.rows(&report)
+	}
+	return report
 }

@@ -38,6 +38,7 @@ type metrics struct {
 	decisions     *prometheus.CounterVec   // by op
 	retries       *prometheus.CounterVec   // by op
 	conflicts     *prometheus.CounterVec   // by op
+	blocked       *prometheus.CounterVec   // by op
 	batches       *prometheus.HistogramVec // by op
 	uploadedBytes prometheus.Counter
 
@@ -85,6 +86,9 @@ func newMetrics(version string) *metrics {
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landfast_conflicts_total", Help: "Batches that were refused because something else came first.",
 		}, []string{"op"}),
+		blocked: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "landfast_blocked_total", Help: "Batches that were refused because another transaction had locked what they needed; they are sent again.",
+		}, []string{"op"}),
 		uploadedBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "landfast_uploaded_bytes_total", Help: "Bytes of the metadata files that operations wrote.",
 		}),
@@ -129,7 +133,7 @@ func newMetrics(version string) *metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.requests, m.requestSeconds, requestsRunning,
-		m.operations, m.refusals, m.decisions, m.retries, m.conflicts, m.batches, m.uploadedBytes,
+		m.operations, m.refusals, m.decisions, m.retries, m.conflicts, m.blocked, m.batches, m.uploadedBytes,
 		m.waitSeconds, m.holdSeconds, m.queueLength, m.timeouts,
 		m.groupBatches, m.commitSeconds, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -143,7 +147,7 @@ func (m *metrics) handler() http.Handler {
 }
 
 // opMetrics are those of one operation.
-type opMetrics struct{ decisions, retries, conflicts prometheus.Counter }
+type opMetrics struct{ decisions, retries, conflicts, blocked prometheus.Counter }
 
 type outcomeLabels struct{ op, outcome string }
 
@@ -158,11 +162,12 @@ func (m *metrics) operation(r kernel.Report) {
 		m.refusals.WithLabelValues(op, refusalOf(r.Err)).Inc()
 	}
 	of := m.byOp.get(op, func() opMetrics {
-		return opMetrics{m.decisions.WithLabelValues(op), m.retries.WithLabelValues(op), m.conflicts.WithLabelValues(op)}
+		return opMetrics{m.decisions.WithLabelValues(op), m.retries.WithLabelValues(op), m.conflicts.WithLabelValues(op), m.blocked.WithLabelValues(op)}
 	})
 	of.decisions.Add(float64(r.Decisions))
 	of.retries.Add(float64(max(r.Decisions-1, 0)))
 	of.conflicts.Add(float64(r.Conflicts))
+	of.blocked.Add(float64(r.Blocked))
 	if r.Batch > 0 {
 		m.byBatch.get(op, func() prometheus.Observer { return m.batches.WithLabelValues(op) }).Observe(float64(r.Batch))
 	}
@@ -190,11 +195,11 @@ func outcomeOf(err error) string {
 	switch {
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return "unknown"
-	case refused:
+	case refused, errors.Is(err, store.ErrUnstorable):
 		return "refused"
 	case errors.Is(err, kernel.ErrContended):
 		return "contended"
-	case errors.Is(err, kernel.ErrOverloaded):
+	case errors.Is(err, kernel.ErrOverloaded), errors.Is(err, store.ErrUnavailable):
 		return "overloaded"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
@@ -211,8 +216,11 @@ var refusalKinds = []struct {
 	{lock.ErrClosed, "stopping"},
 	{lock.ErrTimeout, "timed-out"},
 	{lock.ErrBusy, "busy"},
+	{kernel.ErrBlocked, "blocked"},
 	{kernel.ErrContended, "conflicts"},
 	{kernel.ErrOverloaded, "overloaded"},
+	{store.ErrUnavailable, "store-unavailable"},
+	{store.ErrUnstorable, "unstorable"},
 	{catalog.ErrRequirement, "requirement"},
 	{catalog.ErrStale, "stale"},
 	{catalog.ErrAlreadyExists, "already-exists"},

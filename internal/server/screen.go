@@ -22,7 +22,7 @@ type screen struct {
 	URL     string
 	Listen  string // the address as it was bound
 	Open    bool   // other machines can reach it
-	Data    string
+	State   string // where the records are
 	Main    string // location of the warehouse main; empty: it was deleted
 }
 

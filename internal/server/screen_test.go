@@ -14,10 +14,10 @@ func TestScreen(t *testing.T) {
 	}{
 		{"screen.golden", screen{
 			Version: "v0.1.0", URL: "http://127.0.0.1:8181", Listen: "127.0.0.1:8181",
-			Data: "/srv/landfast-data", Main: "file:///srv/landfast-data/warehouses/main",
+			State: "/srv/landfast-data  (catalog.db, warehouses/)", Main: "file:///srv/landfast-data/warehouses/main",
 		}},
 		{"screen_open.golden", screen{
-			Version: "v0.1.0", URL: "http://localhost:9000", Listen: "[::]:9000", Open: true, Data: "/srv/landfast-data",
+			Version: "v0.1.0", URL: "http://localhost:9000", Listen: "[::]:9000", Open: true, State: "PostgreSQL: database landfast at 127.0.0.1:5432",
 		}},
 	} {
 		got := c.screen.String()

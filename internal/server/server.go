@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/config"
 	"github.com/landfast/landfast/internal/contention"
+	"github.com/landfast/landfast/internal/duty"
 	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
@@ -27,7 +29,7 @@ import (
 	"github.com/landfast/landfast/internal/reclaim"
 	"github.com/landfast/landfast/internal/rest"
 	"github.com/landfast/landfast/internal/store"
-	"github.com/landfast/landfast/internal/store/embedded"
+	"github.com/landfast/landfast/internal/store/postgres"
 )
 
 // Limits of the listener. What a request may take in all is configured.
@@ -47,6 +49,10 @@ const (
 	// outcomeRetention is how long the store remembers a batch: many times as long as a request may take to ask for
 	// its outcome.
 	outcomeRetention = 10 * time.Minute
+	// openTimeout bounds how long a start waits for a database.
+	openTimeout = 30 * time.Second
+	// lockSlice is how long a row that is locked elsewhere is waited for on a connection.
+	lockSlice = 200 * time.Millisecond
 	// forgetEvery is how often expired idempotency keys are looked for.
 	forgetEvery = 5 * time.Minute
 )
@@ -76,10 +82,10 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.log.Info("ready", "url", s.url, "data", s.dir.path, "version", o.Version, "took", time.Since(began).Round(time.Microsecond))
+	s.log.Info("ready", "url", s.url, "state", s.state, "version", o.Version, "took", time.Since(began).Round(time.Microsecond))
 	if o.Screen != nil {
 		facts := screen{
-			Version: o.Version, URL: s.url, Listen: s.listener.Addr().String(), Open: !s.config.Loopback(), Data: s.dir.path, Main: s.main,
+			Version: o.Version, URL: s.url, Listen: s.listener.Addr().String(), Open: !s.config.Loopback(), State: s.state, Main: s.main,
 		}
 		if _, err := io.WriteString(o.Screen, facts.String()); err != nil {
 			s.log.Warn("the start screen could not be written", "error", err)
@@ -98,15 +104,19 @@ type server struct {
 	metrics   *metrics
 	listener  net.Listener
 	url       string
-	dir       *dataDir
+	instance  string     // its name where there are several
+	dir       *dataDir   // nil: the records are elsewhere
 	ids       *store.IDs // of batches
-	store     *embedded.Store
+	store     records
+	postgres  *postgres.Store // the store of that mode; nil: it is another
+	state     string          // where the records are, for people
 	queue     *locklocal.Table
 	hot       *contention.Hot
 	files     blob.ByScheme
 	s3        *blobs3.Store
 	journal   *journal.Journal
 	kernel    *kernel.Kernel
+	duties    *duty.Roster // nil: this process is alone
 	reclaimer *reclaim.Reclaimer
 	main      string // location of the warehouse main; empty: it was deleted
 	http      *http.Server
@@ -132,35 +142,36 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 	if err = s.listen(ctx); err != nil {
 		return nil, err
 	}
-	if s.dir, err = openDataDir(s.config.Data); err != nil {
-		return nil, err
-	}
-	if err = s.dir.lock.describe(s.url); err != nil {
-		return nil, err
-	}
-	s.store, err = embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{
-		Observe: s.metrics.committed, Log: s.log, Retention: outcomeRetention, Forgot: s.ids.Above,
-	})
-	if err != nil {
+	if err = s.openRecords(ctx); err != nil {
 		return nil, err
 	}
 	s.openQueue()
 	s.s3 = blobs3.New(s.config.S3)
 	s.files = blob.ByScheme{"file": bloblocal.New(), "s3": s.s3}
-	s.journal = journal.New(journal.Options{Store: s.store, Files: s.files, NewID: s.ids.Next, Log: s.log})
-	if err = s.journal.Recover(ctx); err != nil {
-		return nil, err
+	settled := func(context.Context, string) error { return nil }
+	if s.dir != nil { // its records are those of one process
+		s.journal = journal.New(journal.Options{Store: s.store, Files: s.files, NewID: s.ids.Next, Log: s.log})
+		if err = s.journal.Recover(ctx); err != nil {
+			return nil, err
+		}
+		settled = s.journal.Settled
 	}
 	s.kernel = kernel.New(kernel.Options{
 		Store: s.watched(), Files: s.files, Queue: s.queue, Journal: s.journal, NewBatchID: s.ids.Next, Patience: s.patience,
 		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
+		BlockedLimit: s.config.Catalog.LockTimeout, BlockedRetries: cmp.Or(s.config.Catalog.MaxLockRetries, -1),
 	})
-	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace(), Settled: s.journal.Settled})
+	if s.dir == nil { // others may share the records
+		s.duties = duty.New(s.kernel, uuid.NewString(), s.log)
+	}
+	s.reclaimer = reclaim.New(reclaim.Options{Runner: s.kernel, Files: s.files, Log: s.log, Grace: s.grace(), Settled: settled, Duties: s.duties})
 	if err := s.bootstrap(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.dir.markServed(); err != nil {
-		return nil, err
+	if s.dir != nil {
+		if err := s.dir.markServed(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.checkWarehouses(ctx); err != nil {
 		return nil, err
@@ -177,7 +188,7 @@ func (s *server) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
-	if !first.Exists() && s.dir.served {
+	if !first.Exists() && s.dir != nil && s.dir.served {
 		return s.dir.catalogGone()
 	}
 	var root blob.Root
@@ -185,7 +196,7 @@ func (s *server) bootstrap(ctx context.Context) error {
 	if !first.Exists() {
 		location := s.config.Warehouse.Main.Location
 		if location == "" {
-			location = s.dir.warehouseRoot(catalog.MainWarehouse)
+			location = s.warehouseRoot(catalog.MainWarehouse)
 		}
 		if root, err = s.roots().Resolve(ctx, location, blob.S3Options{}); err != nil {
 			return fmt.Errorf("the root of the warehouse %s: %w", catalog.MainWarehouse, err)
@@ -199,12 +210,25 @@ func (s *server) bootstrap(ctx context.Context) error {
 		return fmt.Errorf("open the catalog: %w", err)
 	}
 	if op.Result.Created {
-		s.log.Info("a new catalog", "data", s.dir.path, "warehouse", catalog.MainWarehouse, "location", root.URI)
+		s.log.Info("a new catalog", "state", s.state, "warehouse", catalog.MainWarehouse, "location", root.URI)
 	}
 	return nil
 }
 
-func (s *server) roots() roots { return roots{s.files, s.dir.path} }
+func (s *server) roots() blob.Roots {
+	if s.dir == nil {
+		return s.files
+	}
+	return roots{s.files, s.dir.path}
+}
+
+// warehouseRoot is the location of a warehouse that names none; empty: it must.
+func (s *server) warehouseRoot(name string) string {
+	if s.dir == nil {
+		return ""
+	}
+	return s.dir.warehouseRoot(name)
+}
 
 // checkWarehouses looks for the marker of each warehouse's root. A warehouse that
 // lacks it is refused, request by request; the others are served.
@@ -238,13 +262,18 @@ func (s *server) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("listen on %s: %w; stop what uses the address, or choose another with --listen (port 0 takes a free one)", s.config.Listen, err)
 	}
 	s.url = urlOf(s.config.Listen, s.listener.Addr())
+	_, port, _ := net.SplitHostPort(s.listener.Addr().String()) // of an address of ours
+	s.instance = instanceName(s.config, port)
+	if s.config.Instance != "" || s.config.Store == config.StorePostgres {
+		s.log = s.log.With("instance", s.instance)
+	}
 	return nil
 }
 
 // handle prepares the HTTP server.
 func (s *server) handle() {
 	api := rest.New(rest.Options{
-		Runner: s.kernel, Reclaimer: s.reclaimer, Roots: s.roots(), WarehouseRoot: s.dir.warehouseRoot,
+		Runner: s.kernel, Reclaimer: s.reclaimer, Roots: s.roots(), WarehouseRoot: s.warehouseRoot,
 		IdempotencyLifetime: s.config.IdempotencyLifetime, ClientConfig: s.s3.ClientConfig,
 		RequestTimeout: s.config.RequestTimeout, MaxBodyBytes: s.config.MaxBodyBytes, Log: s.log, Locks: s.locks,
 	})
@@ -266,8 +295,11 @@ func (s *server) handle() {
 func (s *server) serve(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
+	running.Go(func() { s.duties.Run(background) })
 	running.Go(func() { s.reclaimer.Run(background) })
-	running.Go(func() { s.journal.Run(background) })
+	if s.journal != nil {
+		running.Go(func() { s.journal.Run(background) })
+	}
 	if os.Getenv("GOGC") == "" {
 		running.Go(func() { easeGC(background) })
 	}
@@ -340,7 +372,7 @@ func (s *server) forget(ctx context.Context) {
 	tick := time.NewTicker(forgetEvery)
 	defer tick.Stop()
 	for {
-		if err := catalog.ForgetAllExpired(ctx, s.kernel); err != nil && ctx.Err() == nil {
+		if err := s.forgetOnce(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("expired idempotency keys are still there", "error", err)
 		}
 		select {
@@ -349,6 +381,20 @@ func (s *server) forget(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// forgetOnce drops expired keys, unless another instance does or has just done.
+func (s *server) forgetOnce(ctx context.Context) error {
+	taken, err := s.duties.Take(ctx, forgetEvery/2, "forget-expired")
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	if err := catalog.ForgetAllExpired(ctx, s.kernel); err != nil {
+		s.duties.Done(ctx, taken...)
+		return err
+	}
+	s.duties.Recurs(ctx, taken...)
+	return nil
 }
 
 // lost passes on the files of decisions that lost, each to its warehouse.

@@ -15,7 +15,8 @@ import (
 type Atomic interface {
 	// Get reads one settled record, never a write that could still be undone.
 	// A missing record has the version Absent; that is no error. The caller owns
-	// the value. An error means the store could not be read.
+	// the value. An error means the store could not be read: ErrUnavailable that it cannot
+	// be reached now. So it is with List.
 	Get(ctx context.Context, k key.Key) (Record, error)
 
 	// List reads settled records under p in key order: those after the path
@@ -25,8 +26,8 @@ type Atomic interface {
 	List(ctx context.Context, p key.Prefix, after string, limit int) ([]Record, error)
 
 	// Apply applies the batch if all its conditions hold. nil: it is durable, and
-	// every later Get sees it. *ConflictError, *BlockedError, ErrFull: nothing was
-	// applied. ErrOutcomeUnknown: it may have been; ask Outcome. Any other error
+	// every later Get sees it. *ConflictError, *BlockedError, ErrFull, ErrUnavailable,
+	// ErrUnstorable: nothing was applied. ErrOutcomeUnknown: it may have been; ask Outcome. Any other error
 	// (including ctx done before the batch was sent): nothing was applied.
 	// Once sent, a batch runs to the store's own limit whatever becomes of ctx.
 	// A batch id that was applied before is not applied again and gives nil, as long as
@@ -38,7 +39,7 @@ type Atomic interface {
 	// Outcome says whether a batch, given as it was given to Apply, was applied. The
 	// answer is final: NotApplied means that no batch with its id ever can be from now
 	// on. An error (ErrOutcomeUnknown when the store's memory no longer covers the id)
-	// means that nothing is known.
+	// means that nothing is known; it is worth asking again after ErrUnavailable.
 	Outcome(ctx context.Context, b Batch) (Outcome, error)
 }
 
@@ -61,12 +62,18 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Errors of Apply and Outcome.
+// Errors of an Atomic.
 var (
 	// ErrOutcomeUnknown: the batch may or may not have been applied.
 	ErrOutcomeUnknown = errors.New("store: outcome unknown")
 	// ErrFull: the store has no room (a full disk, a quota); nothing was applied.
 	ErrFull = errors.New("store: no space left")
+	// ErrUnavailable: the store cannot be reached now; nothing was applied, or read.
+	// It is worth trying again.
+	ErrUnavailable = errors.New("store: not available")
+	// ErrUnstorable: a key or a value is longer than this store can hold, or no text that
+	// it can; nothing was applied, and never will be. The error says which, and the limit.
+	ErrUnstorable = errors.New("store: cannot be stored")
 	// ErrClosed: the store was closed; nothing was applied.
 	ErrClosed = errors.New("store: closed")
 )
@@ -90,10 +97,10 @@ func (e *ConflictError) Error() string {
 // BlockedError reports that another batch's pending change stands in the way;
 // nothing was applied. It is worth trying again after Until.
 type BlockedError struct {
-	By    string // id of the batch in the way
+	By    string // the id of the batch in the way, or what else is, in words
 	Until time.Time
 }
 
 func (e *BlockedError) Error() string {
-	return fmt.Sprintf("store: blocked by batch %s", e.By)
+	return fmt.Sprintf("store: blocked by %s", e.By)
 }

@@ -157,7 +157,7 @@ func TestText(t *testing.T) {
 		"unknown":                                            store.Outcome(0).String(),
 		"store: conflict: is(namespace w//a, v), live(namespace w//a, p)": (&store.ConflictError{Conds: valid().Conds[:2]}).Error(),
 		"store: conflict: the batch was declared not applied":             (&store.ConflictError{}).Error(),
-		"store: blocked by batch b":                                       (&store.BlockedError{By: "b"}).Error(),
+		"store: blocked by b": (&store.BlockedError{By: "b"}).Error(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -39,6 +39,7 @@ type Layout interface {
 //	locations/guard                the guard of the location index
 //	locations/{00..15}             claims and areas
 //	once/{00..15}                  idempotency keys
+//	duties/{00..15}                work that one instance does at a time
 //	catalog                        the catalog's own record
 type Packed struct{}
 
@@ -73,6 +74,8 @@ func (Packed) Page(k key.Key) string {
 		return shard("locations", name)
 	case key.Once:
 		return shard("once", k.Path)
+	case key.Duty:
+		return shard("duties", k.Path)
 	}
 	panic(fmt.Sprintf("txn: no page for %v", k))
 }
@@ -87,6 +90,8 @@ func (p Packed) Pages(of key.Prefix) (names []string, below string, err error) {
 		return append(allShards("locations"), "locations/guard"), "", nil
 	case key.Once:
 		return allShards("once"), "", nil
+	case key.Duty:
+		return allShards("duties"), "", nil
 	}
 	if !strings.Contains(of.Path, "//") {
 		return nil, "", fmt.Errorf("txn: %v is no set of records that lie together", of)

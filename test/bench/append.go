@@ -163,7 +163,7 @@ func prepareAppends(ctx context.Context, c *catalog, n int) (*side, error) {
 		return nil, err
 	}
 	x := &side{bytes: len(t.Metadata)}
-	conns := x.connect(c.address, n)
+	conns := c.connect(x, n)
 	var list []*appender
 	for i, conn := range conns {
 		a := newAppender(c, table, i)
@@ -247,7 +247,7 @@ func prepareGrowth(ctx context.Context, c *catalog, n int) (*side, error) {
 		return nil, err
 	}
 	x := &side{}
-	conns := x.connect(c.address, n)
+	conns := c.connect(x, n)
 	// add is a snapshot without a parent, which needs no sequence number of its own.
 	add := func(id int64) []byte {
 		return fmt.Appendf(nil, `{"requirements":[],"updates":[{"action":"add-snapshot","snapshot":%s}]}`, newSnapshot(id, 0, 0))

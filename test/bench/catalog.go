@@ -22,6 +22,7 @@ import (
 type catalog struct {
 	name    string
 	address string   // host:port
+	others  []string // of the same catalog: further instances, over which clients are spread
 	config  string   // the path of its configuration
 	path    string   // of what is in its warehouse, such as /v1/main
 	process *process // nil for one that the bench did not start
@@ -67,6 +68,16 @@ func newCatalog(ctx context.Context, name, base, namespace string) (*catalog, er
 		c.path += "/" + url.PathEscape(prefix)
 	}
 	return c, nil
+}
+
+// connect gives a side n clients of the catalog.
+func (c *catalog) connect(x *side, n int) []*client {
+	instances := append([]string{c.address}, c.others...)
+	var list []*client
+	for i := range n {
+		list = append(list, x.connect(instances[i%len(instances)], 1)...)
+	}
+	return list
 }
 
 // call makes one request to the catalog.

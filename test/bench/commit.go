@@ -246,7 +246,7 @@ func (ws *writers) side() *side {
 	if ws.dirs != nil {
 		x.files = func() (int, error) { return countMetadataFiles(ws.dirs) }
 	}
-	x.workers = ws.workers(x.connect(ws.catalog.address, len(ws.list)))
+	x.workers = ws.workers(ws.catalog.connect(x, len(ws.list)))
 	x.least = &least{clients: len(ws.list), steps: []exchange{ws.least()}}
 	return x
 }

@@ -69,7 +69,7 @@ func (k *creator) side(ctx context.Context, c *catalog, n int, list string, size
 	}
 	k.acked = append(k.acked, first)
 	x := &side{bytes: size(answered)}
-	conns := x.connect(c.address, n)
+	conns := c.connect(x, n)
 	for _, conn := range conns {
 		x.workers = append(x.workers, k.work(conn))
 	}
@@ -190,7 +190,7 @@ func prepareRace(ctx context.Context, c *catalog, n, names int) (*side, error) {
 		return nil, err
 	}
 	x := &side{bytes: len(t.Metadata)}
-	conns := x.connect(c.address, n)
+	conns := c.connect(x, n)
 	var racers []*racer
 	for i, conn := range conns {
 		r := &racer{catalog: c, namespace: namespace, names: names, random: rand.New(rand.NewPCG(1, uint64(i)))}

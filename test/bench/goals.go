@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -110,7 +111,7 @@ func goals(o options) []goal {
 			},
 		})
 	}
-	return append(list,
+	list = append(list,
 		goal{"Four shared tables at once, 16 clients: at least 300/s, no 5xx", func(rs results) (string, bool, bool) {
 			f, ok := rs.find("transaction/shared/clients=16", landfast)
 			return fmt.Sprintf("%s/s, %s 5xx", count(f.rate), count(f.serverErrors())), f.rate >= 300 && f.serverErrors() == 0, ok
@@ -127,6 +128,62 @@ func goals(o options) []goal {
 			f, ok := rs.find(scaleStart, "")
 			return short(f.p50), f.p50 <= startAtMost, ok
 		}})
+	if slices.Contains(o.with, onPostgres) {
+		list = append(list, postgresGoals()...)
+	}
+	return list
+}
+
+// What another catalog on PostgreSQL was seen to do on two cores, writing no metadata files, with 16 and 64 clients: commits
+// to one table and loads. It is multiplied in the goals of the issue that this mode was made for.
+const (
+	othersHot16, othersHot64, othersDistinct, othersLoads = 629, 447, 1900, 8257
+	timesHot, timesLoads                                  = 3, 1.5
+)
+
+// postgresGoals are the figures to reach with the records in PostgreSQL.
+func postgresGoals() []goal {
+	rate := func(text string, least float64, row string) goal {
+		return goal{fmt.Sprintf("On PostgreSQL, %s: at least %s/s", text, count(least)), func(rs results) (string, bool, bool) {
+			f, ok := rs.find(row, onPostgres)
+			return count(f.rate) + "/s", f.rate >= least, ok
+		}}
+	}
+	return []goal{
+		rate("one hot table, 16 clients", timesHot*othersHot16, hotRow("hot", 16)),
+		rate("one hot table, 64 clients", timesHot*othersHot64, hotRow("hot", 64)),
+		{"On PostgreSQL, one hot table: not slower with 64 clients than with 16, no 409", func(rs results) (string, bool, bool) {
+			a, okA := rs.find(hotRow("hot", 16), onPostgres)
+			b, okB := rs.find(hotRow("hot", 64), onPostgres)
+			conflicts := a.statuses[http.StatusConflict] + b.statuses[http.StatusConflict]
+			return fmt.Sprintf("%.2f times, %s", b.rate/a.rate, count(conflicts)), b.rate >= a.rate && conflicts == 0, okA && okB
+		}},
+		rate("distinct tables, 16 clients", othersDistinct, hotRow("distinct", 16)),
+		rate("distinct tables, 64 clients", othersDistinct, hotRow("distinct", 64)),
+		rate("loadTable, 16 clients", timesLoads*othersLoads, "load/small/clients=16"),
+		{fmt.Sprintf("On PostgreSQL, readers beside 64 writers of one table: p99 at most %.0f times that beside 64 of distinct tables", readersAtMost),
+			func(rs results) (string, bool, bool) {
+				hot, okHot := rs.find("readers/hot", onPostgres)
+				distinct, okDistinct := rs.find("readers/distinct", onPostgres)
+				times := float64(hot.p99) / float64(distinct.p99)
+				return fmt.Sprintf("%.2f times", times), times <= readersAtMost, okHot && okDistinct
+			}},
+		{fmt.Sprintf("On PostgreSQL, readers beside 64 writers of one table: at least %.1f of their rate on an idle server", readersAtLeast),
+			func(rs results) (string, bool, bool) {
+				hot, okHot := rs.find("readers/hot", onPostgres)
+				idle, okIdle := rs.find("readers/idle", onPostgres)
+				return fmt.Sprintf("%.2f", hot.rate/idle.rate), hot.rate >= readersAtLeast*idle.rate, okHot && okIdle
+			}},
+		{"On PostgreSQL, four shared tables at once, 16 clients: at least 300/s, no 5xx", func(rs results) (string, bool, bool) {
+			f, ok := rs.find("transaction/shared/clients=16", onPostgres)
+			return fmt.Sprintf("%s/s, %s 5xx", count(f.rate), count(f.serverErrors())), f.rate >= 300 && f.serverErrors() == 0, ok
+		}},
+		{"Three instances on PostgreSQL, distinct tables, 64 clients: beside one instance", func(rs results) (string, bool, bool) {
+			one, okOne := rs.find(hotRow("distinct", 64), onPostgres)
+			three, okThree := rs.find(hotRow("distinct", 64), threeOnPostgres)
+			return fmt.Sprintf("%.2f times", three.rate/one.rate), three.rate >= one.rate, okOne && okThree
+		}},
+	}
 }
 
 // atLeast says whether a figure of Landfast is at least so much in every row.

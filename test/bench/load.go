@@ -108,7 +108,7 @@ func prepareReads(ctx context.Context, c *catalog, n int, list ...get) (*side, e
 		x.least.steps = append(x.least.steps, e)
 		x.bytes = len(e.answer.body)
 	}
-	conns := x.connect(c.address, n)
+	conns := c.connect(x, n)
 	for i, conn := range conns {
 		at := i
 		x.workers = append(x.workers, func(statuses map[int]int) (bool, error) {
@@ -164,7 +164,7 @@ func prepareReaders(ctx context.Context, c *catalog, kind string) (*side, error)
 	if err != nil {
 		return x, err
 	}
-	x.beside = ws.workers(x.connect(c.address, writersBeside))
+	x.beside = ws.workers(c.connect(x, writersBeside))
 	x.check = ws.verify
 	x.least.besideClients, x.least.beside = writersBeside, ws.least()
 	return x, nil

@@ -15,12 +15,14 @@ import (
 	"time"
 )
 
-// packagedCatalogs are catalogs that package registries have, by what -with calls
-// them. Each function fetches one into the cache, starts it with its files in the
+// packagedCatalogs are catalogs that the bench can start: those that package registries have, and
+// Landfast in another mode, by what -with calls them. Each function fetches one into the cache, starts it with its files in the
 // site's directory, and says the base of its URLs.
 var packagedCatalogs = map[string]func(ctx context.Context, s *site) (base string, p *process, err error){
 	"iceberg-rest-fixture": startFixture,
 	"nessie":               startNessie,
+	onPostgres:             startOnPostgres,
+	threeOnPostgres:        startThreeOnPostgres,
 }
 
 const (

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/landfast/landfast/internal/store/postgres/pgtest"
 )
 
 // site is what rows share: a directory, the program, the catalogs that are measured
@@ -20,6 +22,8 @@ type site struct {
 	binary    string
 	catalogs  []*catalog // Landfast first
 	packaged  []*process // others that the bench started, in their order
+	clusters  []*pgtest.Cluster
+	others    map[string][]string // addresses of the further instances of a catalog
 	landfast  *process
 	floor     *process
 	floorLife io.Closer
@@ -105,7 +109,7 @@ func (s *site) serve(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		c.process, c.foreign = p, p != s.landfast
+		c.process, c.foreign, c.others = p, p != s.landfast, s.others[name]
 		s.catalogs = append(s.catalogs, c)
 		return nil
 	}
@@ -154,6 +158,7 @@ func (s *site) close() error {
 	for _, p := range slices.Backward(s.packaged) {
 		p.end()
 	}
+	err = errors.Join(err, s.stopClusters())
 	if s.floor != nil {
 		err = errors.Join(err, s.floorLife.Close(), s.floor.stop())
 	}

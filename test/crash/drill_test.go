@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,8 +29,12 @@ const (
 	progressTimeout = time.Minute
 	// quietTimeout bounds the time until nothing is under way any more.
 	quietTimeout = time.Minute
-	// purgeTimeout bounds the time in which a server deletes the files of purged tables.
+	// purgeTimeout bounds the time in which a server deletes the files of purged tables, purgeShort
+	// that in which those are gone whose purge was not cut short.
 	purgeTimeout = 30 * time.Second
+	purgeShort   = time.Second
+	// takenOverAfter is more than a server keeps to itself the purge that it had begun.
+	takenOverAfter = 2 * time.Minute
 	// requestTimeLimit is the server's: shorter than by default, because files that fell off
 	// a log stay for this and 30 s.
 	requestTimeLimit = 10 * time.Second
@@ -46,9 +52,12 @@ const sharedTables = 4
 // drill is a few rounds on one state, from an empty catalog on.
 type drill struct {
 	mode      configuration
+	variant   variant
+	nth       int
 	work      string // directory with all that the drill makes
 	state     string // directory of the servers' state, in that or on the volume
 	instances []*instance
+	ground    ground
 	volume    *volume // nil: the state lies on an ordinary disk
 	rng       *rand.Rand
 	seed      uint64
@@ -68,32 +77,41 @@ type drill struct {
 	world   *world    // of the round
 	clients []*client // of the writers, one for each instance
 
-	settled, replayed, interrupted int    // in the round
-	looked                         looked // what the last check looked at
+	settled, replayed, interrupted int  // in the round
+	cuts                           bool // the fault of the round cuts purges short
+	// owed are the files whose deletion was cut short, and waits for another server to take it over.
+	owed map[string]bool
+	// met is how often in the round a fault of the database was in the way of a server.
+	met    atomic.Int64
+	remark string // of the round's fault
+	looked looked // what the last check looked at
 }
 
 // newDrill begins with an empty catalog.
-func newDrill(mode configuration, binary, work string, onVolume bool, seed uint64) (_ *drill, err error) {
+func newDrill(mode configuration, nth int, binary, work string, seed uint64) (_ *drill, err error) {
 	d := &drill{
-		mode: mode, work: work, state: filepath.Join(work, "state"), seed: seed, rng: rand.New(rand.NewPCG(seed, 0)),
-		h: newHistory(), files: &disk{parsed: map[string]parsedFile{}},
+		mode: mode, variant: mode.variants[nth%len(mode.variants)], nth: nth,
+		work: work, state: filepath.Join(work, "state"), seed: seed, rng: rand.New(rand.NewPCG(seed, 0)),
+		h: newHistory(), files: &disk{parsed: map[string]parsedFile{}}, ground: bare{}, owed: map[string]bool{},
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
 		}
 	}()
-	if onVolume {
+	if d.variant.onVolume {
 		d.state = filepath.Join(work, "volume")
 		if d.volume, err = newVolume(d.state); err != nil {
 			return d, err
 		}
 	}
-	if err := mode.wipe(d.state); err != nil {
+	ground, err := mode.found(d)
+	if err != nil {
 		return d, err
 	}
+	d.ground = ground
 	for n := range mode.instances {
-		i := &instance{binary: binary, args: mode.args(d.state, n), log: filepath.Join(work, fmt.Sprintf("server-%d.log", n))}
+		i := &instance{binary: binary, args: append(mode.args(d, n), d.variant.flags...), log: filepath.Join(work, fmt.Sprintf("server-%d.log", n))}
 		if i.clock, err = newClock(filepath.Join(work, fmt.Sprintf("clock-%d", n))); err != nil {
 			return d, err
 		}
@@ -101,8 +119,13 @@ func newDrill(mode configuration, binary, work string, onVolume bool, seed uint6
 			return d, err
 		}
 		d.instances = append(d.instances, i)
-		if err := i.start(); err != nil {
+		if err := i.launch(); err != nil {
 			return d, err
+		}
+	}
+	for _, i := range d.instances { // which all find that there is no catalog yet
+		if err := i.ready(); err != nil {
+			return d, fmt.Errorf("%w\n%s", err, tail(i.log))
 		}
 	}
 	return d, d.furnish()
@@ -117,6 +140,7 @@ func (d *drill) close() error {
 		}
 		errs = append(errs, i.proxy.close())
 	}
+	errs = append(errs, d.ground.close())
 	if d.volume != nil {
 		errs = append(errs, d.volume.close())
 	}
@@ -160,8 +184,10 @@ type tally struct {
 	answered, applied, absent          int // of the unknown ones
 	transactions, replays, interrupted int
 	busy, storeFull                    int // see counted
+	met                                int // see drill
 	failed                             int // rounds
 	took                               time.Duration
+	remark                             string // of one round
 }
 
 func (n *tally) add(other tally) {
@@ -170,7 +196,7 @@ func (n *tally) add(other tally) {
 	n.answered, n.applied, n.absent = n.answered+other.answered, n.applied+other.applied, n.absent+other.absent
 	n.transactions, n.replays = n.transactions+other.transactions, n.replays+other.replays
 	n.interrupted, n.busy, n.storeFull = n.interrupted+other.interrupted, n.busy+other.busy, n.storeFull+other.storeFull
-	n.failed, n.took = n.failed+other.failed, n.took+other.took
+	n.met, n.failed, n.took = n.met+other.met, n.failed+other.failed, n.took+other.took
 }
 
 // play plays one round: write, meet a fault, go on, check. The error says how the server
@@ -178,9 +204,12 @@ func (n *tally) add(other tally) {
 func (d *drill) play(f fault) (tally, error) {
 	d.round++
 	d.began, d.from = time.Now(), len(d.h.ops)
-	d.settled, d.replayed, d.interrupted = 0, 0, 0
+	d.settled, d.replayed, d.interrupted, d.remark, d.cuts = 0, 0, 0, "", false
+	d.met.Store(0)
 	n := tally{rounds: 1}
-	if err := d.write(f, &n); err != nil {
+	err := d.write(f, &n)
+	n.met, n.remark = int(d.met.Load()), d.remark
+	if err != nil {
 		return n, err
 	}
 	counts := d.h.counts(d.from)
@@ -316,7 +345,7 @@ func (d *drill) suffer() {
 	})
 }
 
-// quiet waits until nothing that the writers sent is under way any more.
+// quiet waits until nothing that the writers sent is under way any more, and nothing that came of it.
 func (d *drill) quiet() error {
 	ctx, cancel := context.WithTimeout(context.Background(), quietTimeout)
 	defer cancel()
@@ -330,6 +359,9 @@ func (d *drill) quiet() error {
 		if err != nil {
 			return fmt.Errorf("the server never finished what it had begun: %w\n%s", err, tail(i.log))
 		}
+	}
+	if err := d.ground.quiet(ctx); err != nil {
+		return err
 	}
 	d.h.calm()
 	return nil
@@ -359,6 +391,9 @@ func (d *drill) patience(most time.Duration) {
 func (d *drill) upTo(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.rng.Int64N(int64(most-least)))
 }
+
+// chance is a source of random choices for who makes them beside the drill.
+func (d *drill) chance() *rand.Rand { return rand.New(rand.NewPCG(d.rng.Uint64(), 0)) }
 
 func (d *drill) pickInstance() *instance { return d.instances[d.rng.IntN(len(d.instances))] }
 
@@ -411,24 +446,41 @@ func (d *drill) progress() error {
 // check looks at everything that the servers show and holds it against the history. It
 // also returns the operations that were done only when they were repeated.
 func (d *drill) check() (r *report, made []*operation, err error) {
-	i := d.instances[0]
-	c := newClient(i.process.url)
-	defer c.close()
+	var clients []*client
+	for _, i := range d.instances {
+		c := newClient(i.process.url)
+		defer c.close()
+		clients = append(clients, c)
+	}
 	var sweeping sync.WaitGroup
 	var swept sweep
 	var sweepErr error
-	sweeping.Go(func() { swept, sweepErr = sweepMain(c) })
-	problems, made := d.replay(c)
+	sweeper := d.round % len(clients)
+	sweeping.Go(func() { swept, sweepErr = sweepMain(clients[sweeper]) })
+	problems, made := d.replay(clients)
 	sweeping.Wait()
 	if sweepErr != nil {
-		return nil, nil, fmt.Errorf("sweep: %w\n%s", sweepErr, tail(i.log))
+		return nil, nil, fmt.Errorf("sweep: %w\n%s", sweepErr, tail(d.instances[sweeper].log))
 	}
-	obs, err := observe(c, d.h, d.files)
-	if err != nil {
-		return nil, nil, fmt.Errorf("observe: %w\n%s", err, tail(i.log))
+	var obs observation
+	started := time.Now()
+	for n, i := range d.instances {
+		seen, err := observe(clients[n], d.h, d.files)
+		if err != nil {
+			return nil, nil, fmt.Errorf("observe: %w\n%s", err, tail(i.log))
+		}
+		if n == 0 {
+			obs = seen
+		} else if !seen.shows(obs) {
+			problems = append(problems, fmt.Sprintf("server %d shows another catalog than the first", n))
+		}
+		obs.now = seen.now
+		if i.process.started.Before(started) {
+			started = i.process.started
+		}
 	}
 	d.h.watch(obs)
-	obs.started, obs.clockMoved = i.process.started.UnixMilli(), d.clockMoved
+	obs.started, obs.clockMoved = started.UnixMilli(), d.clockMoved
 	r = check(d.h, obs)
 	r.problems = append(r.problems, problems...)
 	for _, f := range swept.Files {
@@ -441,8 +493,9 @@ func (d *drill) check() (r *report, made []*operation, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	killed := slices.ContainsFunc(d.instances, func(i *instance) bool { return i.killed })
 	for location, why := range broken {
-		if !i.killed || r.reached[location] { // a file whose batch never came may be cut short
+		if !killed || r.reached[location] { // a file whose batch never came may be cut short
 			r.problem("a metadata file is there under its name but broken: %s: %v", location, why)
 		}
 	}
@@ -501,14 +554,30 @@ func sweepMain(c *client) (s sweep, err error) {
 	return s, err
 }
 
-// cleaned waits until the files of purged tables are gone.
+// cleaned waits until the files of purged tables are gone, except where another server is to see to it.
 func (d *drill) cleaned(r *report) {
-	ctx, cancel := context.WithTimeout(context.Background(), purgeTimeout)
+	expected := slices.DeleteFunc(slices.Clone(r.doomed), func(location string) bool { return d.owed[location] })
+	cut := d.cuts && d.mode.handsOver
+	timeout := purgeTimeout
+	if cut {
+		timeout = purgeShort
+	}
+	for _, location := range d.left(expected, timeout) {
+		if cut {
+			d.owed[location] = true
+		} else {
+			r.problem("a file of a purged table is there %v after the round: %s", purgeTimeout, location)
+		}
+	}
+}
+
+// left waits until files are gone, and is those that are not in time.
+func (d *drill) left(files []string, timeout time.Duration) (left []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	var left []string
 	_ = poll(ctx, func() error {
 		left = left[:0]
-		for _, location := range r.doomed {
+		for _, location := range files {
 			if d.files.exists(location) {
 				left = append(left, location)
 			}
@@ -518,9 +587,31 @@ func (d *drill) cleaned(r *report) {
 		}
 		return nil
 	})
-	for _, location := range left {
-		r.problem("a file of a purged table is there %v after the round: %s", purgeTimeout, location)
+	return left
+}
+
+// takeOver wants the purges that were cut short to be finished by a server that starts when those
+// that had begun them have had their time. It is the end of the drill.
+func (d *drill) takeOver() error {
+	if len(d.owed) == 0 {
+		return nil
 	}
+	i := d.pickInstance()
+	err := i.kill()
+	if err == nil {
+		err = i.clock.set(jumpMax + takenOverAfter) // they may have been ahead
+	}
+	if err == nil {
+		err = i.start()
+	}
+	if err != nil {
+		return err
+	}
+	if left := d.left(slices.Sorted(maps.Keys(d.owed)), purgeTimeout); len(left) > 0 {
+		return fmt.Errorf("of %d files whose purge was cut short, %d are there %v after another server could take it over, such as %s",
+			len(d.owed), len(left), purgeTimeout, left[0])
+	}
+	return nil
 }
 
 // regroup lets each writer keep what is still there, and gives it what it made

@@ -3,6 +3,7 @@ package crash
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,8 +81,8 @@ func (n *network) strike(d *drill) error {
 		d.patience(d.upTo(delayMax/10, delayMax/2))
 	}
 	const metOneIn = 3
-	rng := rand.New(rand.NewPCG(d.rng.Uint64(), 0))
 	for _, i := range d.instances {
+		rng := d.chance()
 		i.proxy.misbehave(func() mischief {
 			if rng.IntN(metOneIn) > 0 {
 				return mischief{}
@@ -116,7 +117,8 @@ const (
 func (*kill) name() string { return "kill" }
 
 func (k *kill) prepare(d *drill) (err error) {
-	k.purger = &writer{world: d.world, client: d.clients[0], name: "purger", index: writers, rng: rand.New(rand.NewPCG(d.rng.Uint64(), 0))}
+	k.killed = d.pickInstance()
+	k.purger = d.helper("purger", slices.Index(d.instances, k.killed))
 	k.heavy, err = k.purger.heavyTable()
 	return err
 }
@@ -132,7 +134,7 @@ func (k *kill) strike(d *drill) error {
 	}()
 	<-time.After(d.upTo(0, purgeTimeMax))
 	d.excuse(silence)
-	k.killed = d.pickInstance()
+	d.cuts = true
 	err := k.killed.kill()
 	<-purged
 	return err
@@ -163,6 +165,7 @@ func (*restarts) name() string { return "restarts" }
 
 func (r *restarts) strike(d *drill) error {
 	d.excuse(silence)
+	d.cuts = true
 	r.killed = d.pickInstance()
 	return r.killed.kill()
 }

@@ -35,8 +35,6 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// roundsOfDrill is how many rounds are played on one state: every fault, and some together.
-	roundsOfDrill = 10
 	// lanes is how many drills run side by side.
 	lanes = 2
 	// roundsShort is how many rounds are played beside a whole drill, where nobody asks for more.
@@ -46,24 +44,29 @@ const (
 // A server that meets faults in the middle of its writers loses nothing that it
 // acknowledged, shows nothing that it refused, and leaves nothing half done. The
 // package comment lists what is checked.
-func TestFaults(t *testing.T) { playAll(t, embedded) }
+func TestFaults(t *testing.T) {
+	binary := buildServer(t)
+	for _, mode := range []configuration{embedded, postgres} {
+		t.Run(mode.name, func(t *testing.T) { playAll(t, mode, binary) })
+	}
+}
 
 // playAll plays the rounds of a run with one configuration.
-func playAll(t *testing.T, mode configuration) {
-	rounds, seed := cmp.Or(*roundsFlag, roundsOfDrill+roundsShort), *seedFlag
+func playAll(t *testing.T, mode configuration, binary string) {
+	rounds, seed := cmp.Or(*roundsFlag, mode.rounds+roundsShort), *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	r := &run{mode: mode, binary: buildServer(t), seed: seed, sums: map[string]*tally{}, kinds: map[string]*[3]int{}}
-	r.say("%s, seed %d: go test ./test/crash -run TestFaults -v -args -rounds %d -seed %d", mode.name, seed, rounds, seed)
+	r := &run{mode: mode, binary: binary, seed: seed, sums: map[string]*tally{}, kinds: map[string]*[3]int{}}
+	r.say("%s, seed %d: go test ./test/crash -run TestFaults/%s -v -args -rounds %d -seed %d", mode.name, seed, mode.name, rounds, seed)
 	g, ctx := errgroup.WithContext(t.Context())
 	g.SetLimit(lanes)
-	for n := range (rounds + roundsOfDrill - 1) / roundsOfDrill {
+	for n := range (rounds + mode.rounds - 1) / mode.rounds {
 		g.Go(func() error {
 			if ctx.Err() != nil {
 				return nil // another has failed
 			}
-			err := r.drill(ctx, n, min(roundsOfDrill, rounds-n*roundsOfDrill))
+			err := r.drill(ctx, n, min(mode.rounds, rounds-n*mode.rounds))
 			if err != nil {
 				t.Error(err)
 			}
@@ -73,7 +76,7 @@ func playAll(t *testing.T, mode configuration) {
 	_ = g.Wait() // each failure has been told
 	r.summary()
 	for name, n := range r.sums {
-		if n.busy+n.unknown == 0 && !strings.HasPrefix(name, clockName) {
+		if n.busy+n.unknown+n.met == 0 && !strings.HasPrefix(name, clockName) {
 			t.Errorf("%s hindered nobody in %d rounds", name, n.rounds)
 		}
 	}
@@ -91,6 +94,8 @@ type run struct {
 	// ordered is the rounds, those before them included, for whose operations one order was found.
 	ordered int
 	looked  looked // at the end of each drill
+	// takenOver is how many files had outlived the server that was to delete them.
+	takenOver int
 }
 
 // say prints a line, if anybody wants to read it.
@@ -100,30 +105,29 @@ func (r *run) say(format string, args ...any) {
 	}
 }
 
-// drill plays the nth drill. Every other one is on a volume.
+// drill plays the nth drill.
 func (r *run) drill(ctx context.Context, n, rounds int) (err error) {
 	work, err := os.MkdirTemp("", "landfast-faults-")
 	if err != nil {
 		return err
 	}
-	kinds, onVolume := r.mode.faults, n%2 == 0 && len(r.mode.onVolume) > len(r.mode.faults)
-	if onVolume {
-		kinds = r.mode.onVolume
-	}
 	seed := r.seed + uint64(n)
-	d, err := newDrill(r.mode, r.binary, work, onVolume, seed)
+	d, err := newDrill(r.mode, n, r.binary, work, seed)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(work))
 	}
-	for i, f := range schedule(kinds, rand.New(rand.NewPCG(seed, 1))) {
+	for i, f := range d.variant.schedule(r.mode.rounds, rand.New(rand.NewPCG(seed, 1))) {
 		if i == rounds || ctx.Err() != nil {
 			break
 		}
 		sum, failure := d.play(f)
-		r.line(n*roundsOfDrill+i+1, f.name(), sum, failure)
+		r.line(n*r.mode.rounds+i+1, f.name(), sum, failure)
 		if failure != nil {
-			return errors.Join(fmt.Errorf("round %d, %s: %w", n*roundsOfDrill+i+1, f.name(), failure), d.keep())
+			return errors.Join(fmt.Errorf("round %d, %s: %w", n*r.mode.rounds+i+1, f.name(), failure), d.keep())
 		}
+	}
+	if err := d.takeOver(); err != nil {
+		return errors.Join(err, d.keep())
 	}
 	ordered, order := d.order()
 	if order.Verdict == judge.Violated {
@@ -133,18 +137,20 @@ func (r *run) drill(ctx context.Context, n, rounds int) (err error) {
 	d.h.addKinds(r.kinds)
 	r.ordered += ordered
 	r.looked.add(d.looked)
+	r.takenOver += len(d.owed)
 	r.mu.Unlock()
 	return errors.Join(d.close(), os.RemoveAll(work))
 }
 
 // schedule is the faults of a drill: each of them, then two at a time.
-func schedule(kinds []func() fault, rng *rand.Rand) (all []fault) {
+func (v variant) schedule(rounds int, rng *rand.Rand) (all []fault) {
+	kinds := slices.Concat(v.faults, v.alone)
 	for _, i := range rng.Perm(len(kinds)) {
 		all = append(all, kinds[i]())
 	}
-	for len(all) < roundsOfDrill {
-		i, j := rng.IntN(len(kinds)), rng.IntN(len(kinds))
-		one, other := kinds[min(i, j)](), kinds[max(i, j)]()
+	for len(all) < rounds {
+		i, j := rng.IntN(len(v.faults)), rng.IntN(len(v.faults))
+		one, other := v.faults[min(i, j)](), v.faults[max(i, j)]()
 		if fmt.Sprintf("%T", one) != fmt.Sprintf("%T", other) {
 			all = append(all, together{one, other})
 		}
@@ -185,18 +191,19 @@ func (r *run) line(round int, name string, n tally, failure error) {
 		verdict = "FAILED"
 		sum.failed++
 	}
-	r.say("round %4d %-31s %4d acknowledged (%d before), %3d refused, %3d unknown: %d answered, %d applied, %d absent; %v %s", round, name,
-		n.acknowledged, n.before, n.refused, n.unknown, n.answered, n.applied, n.absent, n.took.Round(time.Millisecond), verdict)
+	r.say("%s: round %4d %-31s %4d acknowledged (%d before), %3d refused, %3d unknown: %d answered, %d applied, %d absent; %v %s%s", r.mode.name, round, name,
+		n.acknowledged, n.before, n.refused, n.unknown, n.answered, n.applied, n.absent, n.took.Round(time.Millisecond), verdict, n.remark)
 }
 
 // summary tells of all rounds.
 func (r *run) summary() {
-	r.say("%-14s %6s %12s %8s %6s %10s %8s %8s %8s %8s %12s %8s %10s %6s", "fault", "rounds", "acknowledged", "refused", "busy", "store full",
-		"unknown", "answered", "applied", "absent", "transactions", "repeated", "cut purges", "failed")
+	r.say("%-14s %6s %12s %8s %6s %10s %8s %8s %8s %8s %12s %8s %10s %6s %7s %9s", r.mode.name, "rounds", "acknowledged", "refused", "busy", "store full",
+		"unknown", "answered", "applied", "absent", "transactions", "repeated", "cut purges", "met", "failed", "a round")
 	all := &tally{}
 	row := func(name string, n *tally) {
-		r.say("%-14s %6d %12d %8d %6d %10d %8d %8d %8d %8d %12d %8d %10d %6d", name, n.rounds, n.acknowledged, n.refused, n.busy, n.storeFull,
-			n.unknown, n.answered, n.applied, n.absent, n.transactions, n.replays, n.interrupted, n.failed)
+		r.say("%-14s %6d %12d %8d %6d %10d %8d %8d %8d %8d %12d %8d %10d %6d %7d %9v", name, n.rounds, n.acknowledged, n.refused, n.busy, n.storeFull,
+			n.unknown, n.answered, n.applied, n.absent, n.transactions, n.replays, n.interrupted, n.met, n.failed,
+			(n.took / time.Duration(max(n.rounds, 1))).Round(time.Millisecond))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.sums)) {
 		row(name, r.sums[name])
@@ -207,6 +214,7 @@ func (r *run) summary() {
 	l := r.looked
 	r.say("looked at, at the end of the drills: %d live tables, %d dropped, %d purged, %d views, %d namespaces, %d versions, %d snapshots, %d transactions, %d reads; the first files of %d tables were gone before they were seen",
 		l.live, l.dropped, l.purged, l.views, l.spaces, l.versions, l.snapshots, l.transactions, l.reads, l.forgotten)
+	r.say("%d files of purges that were cut short were deleted by a server that took over", r.takenOver)
 	r.say("%-26s %8s %8s %8s", "operation", done, refused, unknown)
 	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
 		n := r.kinds[kind]

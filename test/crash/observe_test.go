@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -84,6 +85,13 @@ func observe(c *client, h *history, files archive) (observation, error) {
 	err := g.Wait()
 	obs.now = time.Now().UnixMilli()
 	return obs, err
+}
+
+// shows tells whether two observations are of the same names, files and properties.
+func (obs observation) shows(other observation) bool {
+	sameFile := func(a, b loaded) bool { return a.location == b.location }
+	return maps.Equal(obs.listed, other.listed) && maps.EqualFunc(obs.tables, other.tables, sameFile) &&
+		maps.EqualFunc(obs.namespaces, other.namespaces, maps.Equal[map[string]string, map[string]string])
 }
 
 // namespacesBelow lists the namespaces below a parent and reads their properties.
@@ -162,4 +170,38 @@ func listed(c *client, path string, page int, names func([]byte) ([]string, erro
 		return nil, fmt.Errorf("list %s: %d names in one piece and %d in pages, or in another order", path, len(whole), len(paged))
 	}
 	return whole, nil
+}
+
+// Two servers that show anything differently are told apart.
+func TestShows(t *testing.T) {
+	seen := func() observation {
+		return observation{
+			listed:     map[string]int{"n.t": 1},
+			tables:     map[string]loaded{"n.t": {location: "file:///w/t/metadata/00001-1.metadata.json"}},
+			namespaces: map[string]map[string]string{"n": {"last": "a-1"}},
+		}
+	}
+	tests := []struct {
+		name    string
+		corrupt func(*observation)
+		want    bool
+	}{
+		{"nothing", func(*observation) {}, true},
+		{"an older version", func(o *observation) {
+			o.tables["n.t"] = loaded{location: "file:///w/t/metadata/00000-1.metadata.json"}
+		}, false},
+		{"a table that is not there", func(o *observation) { delete(o.tables, "n.t") }, false},
+		{"a name that is not listed", func(o *observation) { delete(o.listed, "n.t") }, false},
+		{"an older property", func(o *observation) { o.namespaces["n"]["last"] = "a-0" }, false},
+		{"a namespace that is not there", func(o *observation) { delete(o.namespaces, "n") }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			other := seen()
+			test.corrupt(&other)
+			if got := other.shows(seen()); got != test.want {
+				t.Errorf("the same: %v, want %v", got, test.want)
+			}
+		})
+	}
 }

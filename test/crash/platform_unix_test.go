@@ -4,6 +4,7 @@ package crash
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ const hasClock = true
 var (
 	freezes = []func() fault{func() fault { return &freeze{} }}
 	clocks  = []func() fault{func() fault { return &clockJump{} }}
+	drifts  = []func() fault{func() fault { return &drift{} }}
 )
 
 // freeze stops a process for a while with SIGSTOP. Clients time out and go on; what they
@@ -34,7 +36,12 @@ func (f *freeze) strike(d *drill) error {
 	return f.frozen.process.cmd.Process.Signal(syscall.SIGSTOP)
 }
 
-func (f *freeze) heal(*drill) error {
+func (f *freeze) heal(d *drill) error {
+	if len(d.instances) > 1 && !d.cuts { // nobody else waits for who is frozen
+		if err := d.acknowledge(writesAfter); err != nil {
+			return fmt.Errorf("while one of several servers was frozen: %w", err)
+		}
+	}
 	err := f.frozen.process.cmd.Process.Signal(syscall.SIGCONT)
 	if errors.Is(err, os.ErrProcessDone) { // it was killed, too
 		return nil
@@ -81,3 +88,23 @@ func (*clockJump) heal(d *drill) error {
 	}
 	return d.setClocks(0)
 }
+
+// drift sets the wall clock of one server ahead by hours, for a while.
+type drift struct {
+	unprepared
+	ahead *instance
+}
+
+func (*drift) name() string { return clockName }
+
+func (f *drift) strike(d *drill) error {
+	d.excuse(400) // for what follows a snapshot of a server that is ahead
+	d.clockMoved, f.ahead = true, d.pickInstance()
+	by := d.upTo(jumpMin, jumpMax)
+	if err := f.ahead.clock.set(by); err != nil {
+		return err
+	}
+	return checkClock(f.ahead.process.url, by)
+}
+
+func (f *drift) heal(*drill) error { return f.ahead.clock.set(0) }

@@ -113,7 +113,7 @@ func (i *instance) launch() error {
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = write, write, diesWithTests
 	// Settings of whoever runs the tests must not reach the server.
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "LANDFAST_") || strings.HasPrefix(v, plantedVariable+"=") {
+		if !strings.HasPrefix(v, "LANDFAST_") && !strings.HasPrefix(v, "PG") || strings.HasPrefix(v, plantedVariable+"=") {
 			p.cmd.Env = append(p.cmd.Env, v)
 		}
 	}

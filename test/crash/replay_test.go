@@ -24,8 +24,9 @@ const (
 // replay repeats requests under their keys after a round: all whose answer did not come,
 // each twice at once, and some that were acknowledged. What had happened must be answered as it
 // was and not happen again, which the check of the histories shows; what had not may
-// happen now, once. It returns what is wrong, and the operations that are done now.
-func (d *drill) replay(c *client) (problems []string, made []*operation) {
+// happen now, once. Each server repeats some of them, whichever had them first. It returns what is
+// wrong, and the operations that are done now.
+func (d *drill) replay(clients []*client) (problems []string, made []*operation) {
 	var again []*sending
 	acknowledged := 0
 	for _, i := range d.rng.Perm(len(d.h.keyed)) {
@@ -68,9 +69,10 @@ func (d *drill) replay(c *client) (problems []string, made []*operation) {
 		if n > 0 && binds(s) && !binds(again[n-1]) {
 			_ = g.Wait()
 		}
+		c, another := clients[n%len(clients)], clients[(n+1)%len(clients)]
 		g.Go(func() error {
 			if s.ops[0].outcome == unknown {
-				found := d.repeatUnknown(c, s, problem)
+				found := d.repeatUnknown([2]*client{c, another}, s, problem)
 				mu.Lock()
 				defer mu.Unlock()
 				if found == done {
@@ -100,10 +102,10 @@ func (d *drill) replay(c *client) (problems []string, made []*operation) {
 }
 
 // repeatUnknown sends a request twice at once whose answer never came.
-func (d *drill) repeatUnknown(c *client, s *sending, problem func(*sending, string, ...any)) outcome {
+func (d *drill) repeatUnknown(clients [2]*client, s *sending, problem func(*sending, string, ...any)) outcome {
 	var answers [2]answer
 	var both sync.WaitGroup
-	for i := range answers {
+	for i, c := range clients {
 		both.Go(func() { answers[i] = c.send(s.request) })
 	}
 	both.Wait()

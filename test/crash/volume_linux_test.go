@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // namespaceVariable tells the tests that they run in a mount namespace of their own.
@@ -28,9 +30,12 @@ func inNamespace() (status int, done bool) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	inner, err := startIn(syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS)
-	if err != nil && os.Getuid() == 0 {
-		inner, err = startIn(syscall.CLONE_NEWNS)
+	var inner *exec.Cmd
+	err := errors.New("no way was tried")
+	for _, attr := range namespaces() {
+		if inner, err = startIn(attr); err == nil {
+			break
+		}
 	}
 	if err != nil {
 		return 0, false
@@ -54,15 +59,36 @@ func inNamespace() (status int, done bool) {
 	}
 }
 
-func startIn(namespaces uintptr) (*exec.Cmd, error) {
+// idsMax is how many users and groups there are in a namespace that root has made.
+const idsMax = 1 << 16
+
+// namespaces are the ways to come into a mount namespace, the best first. The users that there are stay
+// the same, for PostgreSQL does not run as root: root needs others, and who is not root must not seem to be.
+func namespaces() []*syscall.SysProcAttr {
+	mapped := func(id, size int) []syscall.SysProcIDMap {
+		return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: size}}
+	}
+	if uid, gid := os.Getuid(), os.Getgid(); uid != 0 {
+		return []*syscall.SysProcAttr{{
+			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: mapped(uid, 1), GidMappings: mapped(gid, 1),
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+		}}
+	}
+	return []*syscall.SysProcAttr{
+		{Cloneflags: syscall.CLONE_NEWNS},
+		{
+			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: mapped(0, idsMax), GidMappings: mapped(0, idsMax),
+			GidMappingsEnableSetgroups: true,
+		},
+	}
+}
+
+func startIn(attr *syscall.SysProcAttr) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), namespaceVariable+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL}
-	if namespaces&syscall.CLONE_NEWUSER != 0 {
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-	}
+	attr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr = attr
 	return cmd, cmd.Start()
 }
 

@@ -7,6 +7,6 @@
 // a lock. [RoundTrip] is a Runner that sends every operation through its
 // encoding before and after it runs; tests of operations use it in place of
 // the kernel. [Files] keeps files in memory, and can be told to fail. [Store] puts the same
-// abilities on any store, and [RunOnObjects] runs a package's tests on the other
-// variant of the store.
+// abilities on any store, and [RunOnObjects] and [RunOnPostgres] run a package's tests again on
+// other stores.
 package kerneltest

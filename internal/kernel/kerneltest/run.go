@@ -36,7 +36,7 @@ const caseTimeout = 60 * time.Second
 
 // Run runs the suite. new is called once for each case.
 func Run(t *testing.T, new func(t *testing.T) Env) {
-	run(t, cases, combineCases, func(t *testing.T, h *harness, c suiteCase) {
+	run(t, slices.Concat(cases, blockedCases), slices.Concat(combineCases, blockedTogetherCases), func(t *testing.T, h *harness, c suiteCase) {
 		h.use(new(t))
 		c.run(h)
 	})
@@ -45,7 +45,7 @@ func Run(t *testing.T, new func(t *testing.T) Env) {
 // RunRiding is Run for a kernel whose small files ride in their batches, and more. After each case the power goes, and no
 // file that a record names may be lost.
 func RunRiding(t *testing.T, new func(t *testing.T) Env) {
-	run(t, slices.Concat(cases, rideCases), slices.Concat(combineCases, rideTogetherCases), func(t *testing.T, h *harness, c suiteCase) {
+	run(t, slices.Concat(cases, blockedCases, rideCases), slices.Concat(combineCases, blockedTogetherCases, rideTogetherCases), func(t *testing.T, h *harness, c suiteCase) {
 		h.use(new(t))
 		h.ride(c)
 	})
@@ -98,7 +98,6 @@ var cases = []suiteCase{
 	{"a client that leaves does not stop what was sent", testClientLeaves},
 	{"a fault of the store is no refusal", testStoreFault},
 	{"conflicts end with the deadline", testDeadline},
-	{"a blocked batch is tried again", testBlocked},
 	{"conflicts outside the plan are queued for", testReserve},
 	{"one at a time under the queue", testOneAtATime},
 	{"no word is lost", testWords},
@@ -426,19 +425,6 @@ func testDeadline(h *harness) {
 	if err := h.runner().Do(ctx, &add{Counter: "c", By: 1}); !errors.Is(err, kernel.ErrContended) {
 		h.Errorf("got %v", err)
 	}
-}
-
-// A batch that another's pending change stood in the way of is applied later.
-func testBlocked(h *harness) {
-	blocked := false
-	h.store.apply = func(ctx context.Context, b store.Batch) error {
-		if !blocked {
-			blocked = true
-			return &store.BlockedError{By: "another", Until: time.Now().Add(time.Millisecond)}
-		}
-		return h.store.Atomic.Apply(ctx, b)
-	}
-	h.do(&add{Counter: "c", By: 1})
 }
 
 // Operations that meet at a key outside their plans come to queue for it: none

@@ -81,7 +81,7 @@ func (w world) script(does []operation) body {
 		const never = 10_000 * time.Hour
 		e.kernel = kernel.New(kernel.Options{
 			Store: e.db, Files: files{e}, Queue: locktest.Yes{},
-			Now: now, NewID: e.newID, NewBatchID: e.newID, Limit: never, ApplyLimit: never,
+			Now: now, NewID: e.newID, NewBatchID: e.newID, Limit: never, ApplyLimit: never, BlockedRetries: 1,
 			MemoBytes: -1, // an actor's memory is not a part of the states that are told apart
 		})
 		for _, o := range does {

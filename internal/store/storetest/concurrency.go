@@ -149,6 +149,38 @@ func testSharedCondition(h *harness) {
 	h.mustBe(shared, vs, "s", "")
 }
 
+// Of many who make a record, each its own incarnation, exactly one is applied, whole: with what it makes beside it. All
+// others are told of the record that is there.
+func testMadeOnce(h *harness) {
+	const makers = 8
+	for round := range raceRounds {
+		k := pointer(fmt.Sprint("k", round))
+		batches := make([]store.Batch, makers)
+		var won [makers]bool
+		var fns []func()
+		for i := range batches {
+			id := fmt.Sprint("i", i)
+			beside := pointer(fmt.Sprint("beside", round, "-", i))
+			batches[i] = batch(conds(store.Is(k, store.Absent), store.Is(beside, store.Absent)), put(k, id, id), put(beside, id, id))
+			fns = append(fns, func() { won[i] = !h.conflicted(h.apply(batches[i])) })
+		}
+		race(fns...)
+		if h.Failed() {
+			return
+		}
+		winner := h.get(k)
+		for i, b := range batches {
+			is := winner.Version == store.Version(b.ID)
+			if won[i] != is || h.get(b.Writes[1].Key).Exists() != is {
+				h.Fatalf("round %d: maker %d was told that it won: %v; the record is %s's", round, i, won[i], winner.ID)
+			}
+		}
+		if !winner.Exists() {
+			h.Fatalf("round %d: nobody won", round)
+		}
+	}
+}
+
 // Sixteen writers that count up one record by read, compare and retry lose no
 // step, and each step's version is its batch's.
 func testLostUpdates(h *harness) {

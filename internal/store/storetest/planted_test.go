@@ -147,6 +147,26 @@ var planted = []struct {
 			return s.Store.Apply(ctx, b)
 		}
 	}},
+	{"who makes a record looks first, and then writes", "a record is made once", func(s *bent) {
+		s.apply = func(ctx context.Context, b store.Batch) error {
+			for _, c := range b.Conds {
+				if now, _ := s.Store.Get(ctx, c.Key); c.Kind == store.KindIs && c.Version == store.Absent && now.Exists() {
+					return &store.ConflictError{Conds: []store.Cond{c}}
+				}
+			}
+			time.Sleep(gap)
+			b.Conds = slices.Clone(b.Conds)
+			for {
+				for i, c := range b.Conds {
+					now, _ := s.Store.Get(ctx, c.Key)
+					b.Conds[i].Version = now.Version
+				}
+				if err := s.Store.Apply(ctx, b); err == nil {
+					return nil
+				}
+			}
+		}
+	}},
 	{"a version is the hash of its value", "a version never returns", func(s *bent) {
 		hash := func(r store.Record) store.Record {
 			if r.Exists() {

@@ -60,6 +60,7 @@ var cases = []struct {
 	{"skew: nested locations", testSkewLocations},
 	{"sharing a condition excludes nobody", testSharedCondition},
 	{"no update is lost", testLostUpdates},
+	{"a record is made once", testMadeOnce},
 	{"a write is read by everybody", testReadYourWrites},
 	{"readers see whole batches in order", testReadersOrder},
 

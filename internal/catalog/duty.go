@@ -1,0 +1,115 @@
+package catalog
+
+import (
+	"context"
+	"time"
+
+	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
+)
+
+// A duty is a piece of work that one of several instances does at a time: deleting the files of a
+// list, a sweep. Who has taken it prolongs it while the work goes on; who dies does not, and another
+// takes over. Instances tell its end by their own clocks, so that clocks which differ by more than
+// its lifetime cause work to be done twice, which must do no harm.
+
+// dutyRecord is the value of a duty. Its incarnation is its name's, for ever.
+type dutyRecord struct {
+	Owner       string `json:"owner,omitempty"` // empty: nobody is at it
+	UntilMillis int64  `json:"until-ms,omitempty"`
+	DoneMillis  int64  `json:"done-ms,omitempty"` // when it was last done; 0: never, or it does not come again
+}
+
+// TakeDuties takes or prolongs duties.
+type TakeDuties struct {
+	Request TakeDutiesRequest `json:"request"`
+	Result  TakeDutiesResult  `json:"result"`
+}
+
+// TakeDutiesRequest names them.
+type TakeDutiesRequest struct {
+	Names    []string      `json:"names"`
+	Owner    string        `json:"owner"`           // who takes them: a fresh id of each process
+	Lifetime time.Duration `json:"lifetime"`        // for how long, from now
+	Every    time.Duration `json:"every,omitempty"` // one that was done less long ago is not taken
+}
+
+// TakeDutiesResult is those of the names that the owner has now. Nobody else takes them in their lifetime.
+type TakeDutiesResult struct {
+	Taken []string `json:"taken,omitempty"`
+}
+
+// Plan implements kernel.Operation.
+func (op *TakeDuties) Plan() kernel.Plan { return kernel.Plan{Op: "take-duties"} }
+
+// Decide implements kernel.Operation.
+func (op *TakeDuties) Decide(ctx context.Context, tx *kernel.Tx) error {
+	op.Result = TakeDutiesResult{}
+	now := tx.Now()
+	for _, name := range op.Request.Names {
+		there, err := read[dutyRecord](ctx, tx, (*kernel.Tx).Peek, key.ForDuty(name))
+		if err != nil {
+			return err
+		}
+		d := there.Value
+		if d.Owner != "" && d.Owner != op.Request.Owner && now.UnixMilli() < d.UntilMillis {
+			continue
+		}
+		if d.Owner != op.Request.Owner && d.DoneMillis > 0 && now.Sub(time.UnixMilli(d.DoneMillis)) < op.Request.Every {
+			continue
+		}
+		d.Owner, d.UntilMillis = op.Request.Owner, now.Add(op.Request.Lifetime).UnixMilli()
+		if there.Exists() {
+			if err := tx.Keep(there.Record); err != nil {
+				return err
+			}
+			tx.Put(there.Key, there.ID, encode(d))
+		} else {
+			tx.Create(there.Key, dutyID, encode(d))
+		}
+		op.Result.Taken = append(op.Result.Taken, name)
+	}
+	return nil
+}
+
+// dutyID is the incarnation of every duty.
+const dutyID = "duty"
+
+// EndDuties gives duties up. Those that somebody else has taken since are left alone.
+type EndDuties struct {
+	Request EndDutiesRequest `json:"request"`
+	Result  struct{}         `json:"result"`
+}
+
+// EndDutiesRequest names them.
+type EndDutiesRequest struct {
+	Names []string `json:"names"`
+	Owner string   `json:"owner"`
+	// Recurs remembers that they were done just now: for work that comes again.
+	Recurs bool `json:"recurs,omitempty"`
+}
+
+// Plan implements kernel.Operation.
+func (op *EndDuties) Plan() kernel.Plan { return kernel.Plan{Op: "end-duties"} }
+
+// Decide implements kernel.Operation.
+func (op *EndDuties) Decide(ctx context.Context, tx *kernel.Tx) error {
+	for _, name := range op.Request.Names {
+		there, err := read[dutyRecord](ctx, tx, (*kernel.Tx).Peek, key.ForDuty(name))
+		if err != nil {
+			return err
+		}
+		if there.Value.Owner != op.Request.Owner {
+			continue
+		}
+		if err := tx.Keep(there.Record); err != nil {
+			return err
+		}
+		if op.Request.Recurs {
+			tx.Put(there.Key, there.ID, encode(dutyRecord{DoneMillis: tx.Now().UnixMilli()}))
+		} else {
+			tx.Delete(there.Key)
+		}
+	}
+	return nil
+}

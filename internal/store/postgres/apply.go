@@ -1,0 +1,340 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/planted"
+	"github.com/landfast/landfast/internal/store"
+)
+
+const (
+	// pathMax is the longest path, in bytes: PostgreSQL's index holds 2,704 bytes of level and path.
+	pathMax = 2600
+	// valuesMax is the most bytes of one batch, as its columns hold them: a message has at most 1 GiB.
+	valuesMax = 256 << 20
+)
+
+// isPath reports whether a path can be held.
+func isPath(path string) bool {
+	return len(path) <= pathMax && strings.IndexByte(path, 0) < 0 && utf8.ValidString(path)
+}
+
+// mode is how a row is locked, from the weakest on. The numbers are those of landfast.apply_1.
+type mode int16
+
+const (
+	forKeyShare    mode = 1
+	forShare       mode = 2
+	forNoKeyUpdate mode = 3
+	forUpdate      mode = 4
+)
+
+// call holds the arguments of landfast.apply_1.
+type call struct {
+	batch string
+	ops   *string
+
+	lockLevel, lockMode []int16
+	lockEnd             []int32
+	lockPath            []string
+
+	condKind  []string
+	condLevel []int16
+	condPath  []string
+	condWant  []string
+
+	writeLevel []int16
+	writePath  []string
+	writeID    []string
+	writeValue []string
+	writeKind  []int16
+}
+
+// The kinds of write. The numbers are those of landfast.apply_1.
+const (
+	insert     int16 = 1
+	remove     int16 = 2
+	updateSame int16 = 3 // of a record that keeps its incarnation
+	updateAny  int16 = 4
+)
+
+// nowhere is a key that no record has: that of a record which cannot be there.
+var nowhere = key.Key{}
+
+// newCall translates a valid batch, or gives a store.ErrUnstorable. Where it is strict, rows that are written are locked against
+// Live, too, which is needed only where a write changes the incarnation.
+func newCall(b store.Batch, strict bool) (*call, error) {
+	c := &call{batch: b.ID}
+	if len(b.Ops) > 0 {
+		text, err := json.Marshal(b.Ops)
+		if err != nil {
+			return nil, err
+		}
+		ops := encodeText(text)
+		c.ops = &ops
+	}
+	modes := map[key.Key]mode{}
+	strongest := map[key.Level]mode{}
+	lock := func(k key.Key, m mode) {
+		modes[k] = max(modes[k], m)
+		strongest[k.Level] = max(strongest[k.Level], m)
+	}
+	was := map[key.Key]store.Version{}
+	for _, cond := range b.Conds {
+		k, want := cond.Key, ""
+		switch cond.Kind {
+		case store.KindIs:
+			was[k], want = cond.Version, string(cond.Version)
+			if cond.Version != store.Absent { // what is not there cannot be locked, and its neighbours need not be
+				lock(k, forShare)
+			}
+		case store.KindLive:
+			want = encodeText(cond.ID)
+			lock(k, forKeyShare)
+		case store.KindEmpty:
+			lock(k, forUpdate)
+			k = key.Key(cond.Prefix)
+		}
+		if !isPath(k.Path) {
+			k = nowhere
+		}
+		c.condKind = append(c.condKind, string(cond.Kind))
+		c.condLevel = append(c.condLevel, int16(k.Level))
+		c.condPath = append(c.condPath, k.Path)
+		c.condWant = append(c.condWant, want)
+	}
+	size := len(b.ID)
+	writes := slices.Clone(b.Writes)
+	slices.SortFunc(writes, func(a, b store.Write) int { return key.Compare(a.Key, b.Key) })
+	for _, w := range writes {
+		if !isPath(w.Key.Path) {
+			return nil, fmt.Errorf("%w: the key %v %.100q has %d bytes, or is no text that PostgreSQL can hold (at most %d bytes of UTF-8)",
+				store.ErrUnstorable, w.Key.Level, w.Key.Path, len(w.Key.Path), pathMax)
+		}
+		kind := updateSame
+		switch isNew := was[w.Key] == store.Absent; {
+		case isNew && w.Delete:
+			continue // nothing is there, and nothing will be
+		case isNew:
+			kind = insert
+		case w.Delete:
+			kind = remove
+			lock(w.Key, forUpdate)
+		case strict:
+			kind = updateAny
+			lock(w.Key, forUpdate)
+		default:
+			lock(w.Key, forNoKeyUpdate)
+		}
+		c.writeLevel = append(c.writeLevel, int16(w.Key.Level))
+		c.writePath = append(c.writePath, w.Key.Path)
+		c.writeID = append(c.writeID, encodeText(w.ID))
+		var value string
+		if size+len(w.Value) <= valuesMax {
+			value = encodeText(w.Value)
+		}
+		c.writeValue = append(c.writeValue, value)
+		c.writeKind = append(c.writeKind, kind)
+		if size += max(len(w.Value), len(value)); size > valuesMax {
+			return nil, fmt.Errorf("%w: the values of the batch are too large together (at most %d bytes)", store.ErrUnstorable, valuesMax)
+		}
+	}
+	keys := make([]key.Key, 0, len(modes))
+	for k := range modes {
+		if isPath(k.Path) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, key.Compare)
+	if planted.Is(planted.LocksAsAsked) {
+		keys = keys[:0]
+		for _, cond := range b.Conds {
+			keys = append(keys, cond.Key)
+		}
+	}
+	for i, k := range keys {
+		c.lockPath = append(c.lockPath, k.Path)
+		if i+1 == len(keys) || keys[i+1].Level != k.Level {
+			c.lockLevel = append(c.lockLevel, int16(k.Level))
+			c.lockMode = append(c.lockMode, int16(strongest[k.Level]))
+			c.lockEnd = append(c.lockEnd, int32(i+1))
+		}
+	}
+	return c, nil
+}
+
+const applySQL = `SELECT landfast.apply_1($1, $2, $3, $4, $5::smallint[], $6::smallint[], $7::integer[], $8::text[],
+	$9::text[], $10::smallint[], $11::text[], $12::text[], $13::smallint[], $14::text[], $15::text[], $16::text[], $17::smallint[])`
+
+func (c *call) send(ctx context.Context, conn *pgxpool.Conn, waiter string, wait time.Duration) (failed []int32, err error) {
+	err = conn.QueryRow(ctx, applySQL, c.batch, c.ops, waiter, max(1, wait.Milliseconds()), c.lockLevel, c.lockMode, c.lockEnd, c.lockPath,
+		c.condKind, c.condLevel, c.condPath, c.condWant, c.writeLevel, c.writePath, c.writeID, c.writeValue, c.writeKind).Scan(&failed)
+	return failed, err
+}
+
+// look is how long the first attempt waits for a row: the least that PostgreSQL knows.
+const look = time.Millisecond
+
+// Apply implements [store.Atomic]. A *store.BlockedError says that another transaction has
+// locked a row for longer than a slice.
+func (s *Store) Apply(ctx context.Context, b store.Batch) (err error) {
+	began := time.Now()
+	defer func() { s.ended(began, err) }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	err = s.try(ctx, b, look)
+	if !isLocked(err) {
+		return err
+	}
+	s.observe(Event{Kind: RowLocked})
+	until := time.Now().Add(s.options.Slice)
+	timeout := time.NewTimer(s.options.Slice)
+	defer timeout.Stop()
+	select {
+	case s.slices <- struct{}{}:
+		defer func() { <-s.slices }()
+	case <-timeout.C:
+		return s.blocked("a transaction that has locked a row")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if end, ok := ctx.Deadline(); ok && end.Before(until) {
+		until = end
+	}
+	wait := time.Now()
+	err = s.try(ctx, b, time.Until(until))
+	s.observe(Event{Kind: SliceEnded, Took: time.Since(wait)})
+	if isLocked(err) {
+		return s.blocked("a transaction that has locked a row")
+	}
+	return err
+}
+
+func (s *Store) blocked(by string) error {
+	return &store.BlockedError{By: by, Until: time.Now().Add(jitter(s.options.RetryInterval))}
+}
+
+// isLocked reports whether a wait was in vain. One that ends in the moment in which the lock is free is
+// a canceled query to PostgreSQL. So is one that statement_timeout has ended.
+func isLocked(err error) bool {
+	state := stateOf(err)
+	return state == lockNotAvailable || state == queryCanceled && refused(err)
+}
+
+// triesMax bounds the attempts after each of which somebody else has got on, or a connection
+// turned out to be dead.
+const triesMax = 10
+
+// try sends a batch, and again while somebody was quicker in making one of its records. Its error
+// is one of Apply, or isLocked.
+func (s *Store) try(ctx context.Context, b store.Batch, wait time.Duration) error {
+	strict := false
+	for range triesMax {
+		c, err := newCall(b, strict)
+		if err != nil {
+			return err
+		}
+		conn, err := s.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.ApplyTimeout)
+		began := time.Now()
+		failed, err := c.send(sent, conn, s.batchName(ctx, b), wait)
+		s.answered("apply", began, err)
+		release(sent, conn, err)
+		cancel()
+		switch state := stateOf(err); {
+		case err == nil:
+			return verdict(b, failed)
+		case notSent(err):
+			continue
+		case !refused(err):
+			return fmt.Errorf("%w: %s", store.ErrOutcomeUnknown, plain(err))
+		case state == madeMeanwhile, state == uniqueViolation:
+			strict = true
+		case state == serializationFailure, state == deadlockDetected:
+			return s.blocked("a transaction that was in its way")
+		case isLocked(err):
+			return err
+		case state == idForgotten:
+			return errForgotten
+		default:
+			return definite(err)
+		}
+	}
+	return s.blocked("others who make the same records")
+}
+
+var errForgotten = fmt.Errorf("%w: the id is older than the store remembers", store.ErrOutcomeUnknown)
+
+// verdict translates the numbers of the conditions that did not hold.
+func verdict(b store.Batch, failed []int32) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	conflict := &store.ConflictError{}
+	slices.SortFunc(failed, cmp.Compare)
+	for _, n := range failed {
+		if n > 0 {
+			conflict.Conds = append(conflict.Conds, b.Conds[n-1])
+		}
+	}
+	return conflict
+}
+
+// Outcome implements [store.Atomic]. It waits in memory for a batch that is just being committed.
+func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	limit := time.Now().Add(s.options.ApplyTimeout)
+	for {
+		conn, err := s.acquire(ctx)
+		if err != nil {
+			return 0, err
+		}
+		sent, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
+		var applied bool
+		began := time.Now()
+		err = conn.QueryRow(sent, `SELECT landfast.outcome_1($1, $2, $3)`, b.ID, s.batchName(ctx, b), look.Milliseconds()).Scan(&applied)
+		s.answered("outcome", began, err)
+		release(sent, conn, err)
+		cancel()
+		state := stateOf(err)
+		switch {
+		case err == nil && applied:
+			return store.Applied, nil
+		case err == nil:
+			return store.NotApplied, nil
+		case state == idForgotten:
+			return 0, errForgotten
+		case !passes(err) && state != uniqueViolation:
+			return 0, definite(err)
+		case time.Now().After(limit):
+			return 0, fmt.Errorf("%w: nor can it be asked now: %s", store.ErrOutcomeUnknown, plain(err))
+		}
+		select { // asking twice does no harm
+		case <-time.After(jitter(s.options.RetryInterval)):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
+	"github.com/landfast/landfast/internal/store/postgres"
+)
+
+// A row that somebody has locked holds up those who need it, and nobody else, however many they are and
+// however few connections there are.
+func TestRowLockedFromOutside(t *testing.T) {
+	parent := func(name string) key.Key { return key.ForNamespace("w", []string{name}) }
+	for name, c := range map[string]struct {
+		locked key.Key
+		mode   string
+		// blocked is a batch that needs the row; free one that does not.
+		blocked, free func(v store.Version) store.Batch
+	}{
+		"written": {
+			key.ForPointer("w", "hot"), "FOR UPDATE",
+			func(v store.Version) store.Batch {
+				return batch([]store.Cond{store.Is(key.ForPointer("w", "hot"), v)}, put(key.ForPointer("w", "hot"), "i", "{}"))
+			},
+			func(store.Version) store.Batch { return creation(key.ForPointer("w", newID())) },
+		},
+		"parent": {
+			parent("a"), "FOR UPDATE",
+			func(store.Version) store.Batch {
+				return creation(key.ForTableName("w", []string{"a"}, newID()), store.Live(parent("a"), "i"))
+			},
+			func(store.Version) store.Batch {
+				return creation(key.ForTableName("w", []string{"b"}, newID()), store.Live(parent("b"), "i"))
+			},
+		},
+	} {
+		for _, connections := range []int{2, 16} {
+			t.Run(fmt.Sprintf("%s, %d connections", name, connections), func(t *testing.T) {
+				url := cluster.Database(t)
+				const slice = 200 * time.Millisecond
+				s := open(t, postgres.Options{URL: url, Connections: connections, Slice: slice})
+				v := create(t, s, c.locked)
+				if c.locked != parent("a") {
+					create(t, s, parent("a"))
+				}
+				create(t, s, parent("b"))
+				watch := connect(t, url)
+				unlock := lockRow(t, url, c.locked, c.mode)
+
+				ctx, stop := context.WithTimeout(t.Context(), patience)
+				defer stop()
+				var appliers sync.WaitGroup
+				var refusals, applied atomic.Int64
+				for range 64 {
+					appliers.Go(func() {
+						for ctx.Err() == nil {
+							began := time.Now()
+							err := s.Apply(ctx, c.blocked(v))
+							blocked, ok := errors.AsType[*store.BlockedError](err)
+							if !ok {
+								if _, conflict := errors.AsType[*store.ConflictError](err); err == nil || conflict {
+									applied.Add(1)
+								} else {
+									t.Errorf("got %v, want a *store.BlockedError", err)
+								}
+								return
+							}
+							if took := time.Since(began); took > 10*slice {
+								t.Errorf("it took %v until it was blocked", took)
+							}
+							refusals.Add(1)
+							select {
+							case <-time.After(time.Until(blocked.Until)):
+							case <-ctx.Done():
+							}
+						}
+					})
+				}
+				until(t, "64 are blocked", func() bool { return refusals.Load() >= 64 })
+
+				var took []time.Duration
+				most := 0
+				for end := time.Now().Add(5 * slice); len(took) < 100 || time.Now().Before(end); {
+					began := time.Now()
+					b := c.free(v)
+					if err := s.Apply(ctx, b); err != nil {
+						t.Fatal(err)
+					}
+					if r, err := s.Get(ctx, b.Writes[0].Key); err != nil || !r.Exists() {
+						t.Fatalf("got %v, %v", r, err)
+					}
+					took = append(took, time.Since(began))
+					// A first look is of 1 ms, a slice of 200.
+					most = max(most, value[int](t, watch, "SELECT count(*)::int FROM pg_stat_activity WHERE "+waiting+" AND clock_timestamp() - query_start > '100 ms'"))
+				}
+				slices.Sort(took)
+				median, p90 := took[len(took)/2], took[len(took)*9/10]
+				t.Logf("others: median %v, p90 %v, most %v; %d connections in slices at most; %d times blocked", median, p90, took[len(took)-1], most, refusals.Load())
+				if median > slice/4 || p90 > slice {
+					t.Errorf("others are held up: median %v, p90 %v", median, p90)
+				}
+				if most > connections/2 {
+					t.Errorf("%d of %d connections waited for rows", most, connections)
+				}
+				unlock()
+				until(t, "all 64 went on", func() bool { return applied.Load() == 64 })
+				stop()
+				appliers.Wait()
+			})
+		}
+	}
+}
+
+// Whoever does not change what another rests on is not in its way.
+func TestLocksThatGoTogether(t *testing.T) {
+	url := cluster.Database(t)
+	s := open(t, postgres.Options{URL: url})
+	parent := key.ForNamespace("w", []string{"a"})
+	v := create(t, s, parent)
+	update := func() error {
+		b := batch([]store.Cond{store.Is(parent, v)}, put(parent, "i", "{}"))
+		err := s.Apply(t.Context(), b)
+		if err == nil {
+			v = store.Version(b.ID)
+		}
+		return err
+	}
+	makeTable := func() error {
+		return s.Apply(t.Context(), creation(key.ForTableName("w", []string{"a"}, newID()), store.Live(parent, "i")))
+	}
+	makeChild := func() error {
+		return s.Apply(t.Context(), creation(key.ForNamespace("w", []string{"a", newID()}), store.Live(parent, "i")))
+	}
+	drop := func() error {
+		return s.Apply(t.Context(), batch([]store.Cond{store.Is(parent, v), store.Empty(parent, key.NamespacesIn("w", []string{"a"}))}, store.Write{Key: parent, Delete: true}))
+	}
+	for _, c := range []struct {
+		name, lock string
+		do         func() error
+		blocked    bool
+	}{
+		{"an update beside creations", "FOR KEY SHARE", update, false},
+		{"the creation of a table beside an update", "FOR NO KEY UPDATE", makeTable, false},
+		{"the creation of a namespace beside an update", "FOR NO KEY UPDATE", makeChild, false},
+		{"a creation beside creations", "FOR KEY SHARE", makeTable, false},
+		{"an update beside an update", "FOR NO KEY UPDATE", update, true},
+		{"a drop beside creations", "FOR KEY SHARE", drop, true},
+		{"a creation beside a drop", "FOR UPDATE", makeTable, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			unlock := lockRow(t, url, parent, c.lock)
+			defer unlock()
+			err := c.do()
+			if _, blocked := errors.AsType[*store.BlockedError](err); blocked != c.blocked || !blocked && err != nil {
+				t.Errorf("got %v, want blocked: %v", err, c.blocked)
+			}
+		})
+	}
+}
+
+// Batches on shared keys, in whatever order each names them, never wait in a circle.
+func TestLockOrder(t *testing.T) {
+	url := cluster.Database(t)
+	// Whoever waits in a circle is found long before his slice ends.
+	s := open(t, postgres.Options{URL: url, Slice: patience})
+	keys := make([]key.Key, 8)
+	for i := range keys {
+		keys[i] = key.ForPointer("w", fmt.Sprint(i))
+		create(t, s, keys[i])
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			order := slices.Clone(keys)
+			if i%2 == 1 {
+				slices.Reverse(order)
+			}
+			for range 40 {
+				var b store.Batch
+				b.ID = newID()
+				for _, k := range order {
+					r, err := s.Get(t.Context(), k)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					b.Conds = append(b.Conds, store.Is(k, r.Version))
+					b.Writes = append(b.Writes, put(k, "i", "{}"))
+				}
+				err := s.Apply(t.Context(), b)
+				if _, conflict := errors.AsType[*store.ConflictError](err); err != nil && !conflict {
+					t.Errorf("got %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A real deadlock, with a transaction that keeps no order: PostgreSQL ends ours, which is worth another try.
+func TestDeadlock(t *testing.T) {
+	url := cluster.Database(t)
+	s := open(t, postgres.Options{URL: url, Slice: patience})
+	a, b := key.ForPointer("w", "a"), key.ForPointer("w", "b")
+	va, vb := create(t, s, a), create(t, s, b)
+	other := connect(t, url)
+	exec(t, other, "SET deadlock_timeout = '60s'") // so it is not the other that is ended
+	exec(t, other, "BEGIN")
+	exec(t, other, "SELECT FROM landfast.records WHERE path = $1 FOR UPDATE", b.Path)
+	both := batch([]store.Cond{store.Is(a, va), store.Is(b, vb)}, put(a, "i", "{}"), put(b, "i", "{}"))
+	result := make(chan error, 1)
+	go func() { result <- s.Apply(t.Context(), both) }()
+	watch := connect(t, url)
+	until(t, "it waits", func() bool {
+		return value[bool](t, watch, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE "+waiting+" AND clock_timestamp() - query_start > '20 ms')")
+	})
+	exec(t, other, "SELECT FROM landfast.records WHERE path = $1 FOR UPDATE", a.Path)
+	err := <-result
+	if blocked, ok := errors.AsType[*store.BlockedError](err); !ok || blocked.By != "a transaction that was in its way" {
+		t.Fatalf("got %v, want a *store.BlockedError", err)
+	}
+	exec(t, other, "COMMIT")
+	if err := settled(t.Context(), s, both); err != nil {
+		t.Fatal(err)
+	}
+}

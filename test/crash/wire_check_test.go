@@ -1,0 +1,89 @@
+package crash
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The wire does to a request and its answer what its mischief says, and nothing to the next.
+func TestWire(t *testing.T) {
+	type result struct {
+		Database, Server string // what each got
+		Ended            bool   // the connection, as the server saw
+		Late             bool
+	}
+	const late = 20 * time.Millisecond
+	tests := []struct {
+		name     string
+		mischief mischief
+		want     result
+	}{
+		{"nothing", mischief{}, result{Database: "request", Server: "answer"}},
+		{"cut the request", mischief{cutRequest: 0.5}, result{Database: "req", Ended: true}},
+		{"hold the request", mischief{holdRequest: late}, result{Database: "request", Server: "answer", Late: true}},
+		{"drop the answer", mischief{dropAnswer: true}, result{Database: "request", Ended: true}},
+		{"cut the answer", mischief{cutAnswer: 0.5}, result{Database: "request", Server: "ans", Ended: true}},
+		{"delay the answer", mischief{delayAnswer: late}, result{Database: "request", Server: "answer", Late: true}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var got result
+			database, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var serving sync.WaitGroup
+			serving.Go(func() {
+				c, err := database.Accept()
+				if err != nil {
+					return // the test has failed
+				}
+				defer c.Close()
+				request := make([]byte, len("request"))
+				n, err := io.ReadFull(c, request)
+				got.Database = string(request[:n])
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, "answer") // what came of it, the server's end tells
+				_, _ = io.Copy(io.Discard, c)
+			})
+			w, err := newWire(database.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.misbehave(func() mischief { return test.mischief })
+			c, err := net.Dial("tcp", w.address())
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if _, err := io.WriteString(c, "request"); err != nil {
+				t.Fatal(err)
+			}
+			answer := make([]byte, len("answer"))
+			n, err := io.ReadFull(c, answer)
+			got.Server, got.Ended, got.Late = string(answer[:n]), err != nil, time.Since(began) >= late
+			c.Close()
+			if err := w.close(); err != nil {
+				t.Error(err)
+			}
+			if err := database.Close(); err != nil {
+				t.Error(err)
+			}
+			serving.Wait()
+			if n := w.holds(); n != 0 {
+				t.Errorf("it still holds %d requests", n)
+			}
+			got.Late = got.Late && test.want.Late // a machine may be slow
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
