@@ -117,6 +117,7 @@ func (d *drill) repeatUnknown(clients [2]*client, s *sending, problem func(*send
 	case a.outcome() == unknown:
 		a = b
 	case b.outcome() == unknown: // a says it all
+	case a.outcome() == refused && b.outcome() == refused: // for two reasons, perhaps: other requests are repeated meanwhile
 	case s.nameFreedBetween(a, b): // and a was later
 	case s.nameFreedBetween(b, a):
 		a = b
