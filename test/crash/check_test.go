@@ -107,14 +107,19 @@ func (c *checker) answers() {
 		case o.outcome == refused && o.busy && o.status == http.StatusBadRequest && c.obs.clockMoved: // a clock was ahead when it was sent
 		case o.outcome == refused && o.busy && o.status != http.StatusTooManyRequests && !o.excused:
 			c.problem("%s was refused although nothing had failed: %d %s", o, o.status, o.message)
-		// It may have been taken away before the request was repeated; for the reason see refusals.
-		case o.outcome == refused && o.sending.repeated && (o.status == http.StatusNotFound || o.status == http.StatusBadRequest && o.hopeless):
-		case o.outcome == refused && !o.busy && o.status != 0 && !slices.Contains(o.refusable, o.status):
+		case o.outcome == refused && !o.busy && o.status != 0 && !o.mayBeRefused(o.status):
 			c.problem("%s was refused without a reason: %d %s", o, o.status, o.message)
 		case o.outcome == unknown && o.answered == never && !o.excused:
 			c.problem("%s has no outcome although nothing had failed: %d %s", o, o.status, o.message)
 		}
 	}
+}
+
+// mayBeRefused tells whether a status may refuse the operation on a server that is not busy. What it is about may have been
+// taken away before it was repeated; for the reason see refusals.
+func (o *operation) mayBeRefused(status int) bool {
+	again := o.sending.repeated && (status == http.StatusNotFound || status == http.StatusBadRequest && o.hopeless)
+	return again || slices.Contains(o.refusable, status)
 }
 
 // lists compares listings with loads and finds what nobody made.

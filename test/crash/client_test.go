@@ -70,7 +70,7 @@ func (a answer) outcome() outcome {
 		return unknown
 	case a.status/100 == 2:
 		return done
-	case a.refusal() == "", a.refusal() == "CommitStateUnknownException":
+	case a.refusal() == "", a.inDoubt():
 		return unknown
 	}
 	return refused
@@ -86,6 +86,9 @@ func (a answer) refusal() string {
 	}
 	return body.Error.Type
 }
+
+// inDoubt tells whether the server says that it does not know the outcome.
+func (a answer) inDoubt() bool { return a.refusal() == "CommitStateUnknownException" }
 
 // busy tells whether a refusal says nothing about the catalog: the server could not do
 // what was asked, and has changed nothing.
@@ -110,6 +113,14 @@ func (a answer) message() string {
 		return ""
 	}
 	return string(bytes.TrimSpace(a.body))
+}
+
+// text is all that it says.
+func (a answer) text() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return string(a.body)
 }
 
 // request is what is sent.

@@ -374,11 +374,15 @@ func (d *drill) hangUp() {
 }
 
 // excuse says that, from now on in this round, answers with these statuses may be due to
-// the fault; silence is none at all.
+// the fault; silence is none at all, and doubt is one that leaves the outcome open.
 func (d *drill) excuse(statuses ...int) { d.h.excuse(statuses...) }
 
-// silence is the status of an answer that did not come.
-const silence = 0
+const (
+	// silence is the status of an answer that did not come.
+	silence = 0
+	// doubt is the status of an answer which says that nobody knows.
+	doubt = -1
+)
 
 // patience is how long clients wait for an answer from now on.
 func (d *drill) patience(most time.Duration) {

@@ -290,7 +290,7 @@ func (h *history) answer(s *sending, a answer) {
 
 func (h *history) answerOne(o *operation, a answer) {
 	o.outcome, o.status, o.message, o.busy = a.outcome(), a.status, a.message(), a.busy()
-	o.excused = h.excuses[a.status] || a.err != nil && h.excuses[silence]
+	o.excused = h.excuses[a.status] || a.err != nil && h.excuses[silence] || a.inDoubt() && h.excuses[doubt]
 	h.ended++
 	if o.outcome != unknown {
 		o.answered = h.clock

@@ -63,6 +63,7 @@ func (d *drill) replay(clients []*client) (problems []string, made []*operation)
 		}
 		return -1
 	})
+	freed := namesFreed(again)
 	var g errgroup.Group
 	g.SetLimit(replaysAtOnce)
 	for n, s := range again {
@@ -72,7 +73,7 @@ func (d *drill) replay(clients []*client) (problems []string, made []*operation)
 		c, another := clients[n%len(clients)], clients[(n+1)%len(clients)]
 		g.Go(func() error {
 			if s.ops[0].outcome == unknown {
-				found := d.repeatUnknown([2]*client{c, another}, s, problem)
+				found := d.repeatUnknown([2]*client{c, another}, s, freed, problem)
 				mu.Lock()
 				defer mu.Unlock()
 				if found == done {
@@ -101,8 +102,9 @@ func (d *drill) replay(clients []*client) (problems []string, made []*operation)
 	return problems, made
 }
 
-// repeatUnknown sends a request twice at once whose answer never came.
-func (d *drill) repeatUnknown(clients [2]*client, s *sending, problem func(*sending, string, ...any)) outcome {
+// repeatUnknown sends a request twice at once whose answer never came. freed are the names that other requests, which are
+// repeated at the same time, may take from what has them.
+func (d *drill) repeatUnknown(clients [2]*client, s *sending, freed map[string]bool, problem func(*sending, string, ...any)) outcome {
 	var answers [2]answer
 	var both sync.WaitGroup
 	for i, c := range clients {
@@ -110,49 +112,90 @@ func (d *drill) repeatUnknown(clients [2]*client, s *sending, problem func(*send
 	}
 	both.Wait()
 	a, b := answers[0], answers[1]
-	switch {
-	case a.outcome() == unknown && b.outcome() == unknown:
-		problem(s, "answered %d %s and %d %s", a.status, a.message(), b.status, b.message())
-		return unknown
-	case a.outcome() == unknown:
-		a = b
-	case b.outcome() == unknown: // a says it all
-	case a.outcome() == refused && b.outcome() == refused: // for two reasons, perhaps: other requests are repeated meanwhile
-	case s.nameFreedBetween(a, b): // and a was later
-	case s.nameFreedBetween(b, a):
-		a = b
-	case a.status != b.status || a.outcome() == done && !bytes.Equal(a.body, b.body) && !s.changeShownBy(a) && !s.changeShownBy(b):
-		problem(s, "answered %d %s and, at the same time, %d %s", a.status, a.body, b.status, b.body)
-	}
-	if a.status == http.StatusNotFound && strings.Contains(a.message(), "has succeeded before") {
-		return unknown // to us: it was done, and only its answer is gone with its file; what it did is there or was replaced
-	}
 	s.repeated = true
-	d.h.answer(s, a)
-	return a.outcome()
+	found, agree := d.h.agreed(s, a, b, freed)
+	if !agree {
+		problem(s, "answered %d %s and, at the same time, %d %s", a.status, a.text(), b.status, b.text())
+	}
+	if found.outcome() == unknown || found.succeededBefore() {
+		return unknown // in the latter case to us: it was done, but its answer is gone with its file
+	}
+	d.h.answer(s, found)
+	return found.outcome()
+}
+
+// agreed gives the answer to a request that was sent twice at once after its first answer had not come, and tells whether
+// the two answers agree with each other and with the history.
+func (h *history) agreed(s *sending, a, b answer, freed map[string]bool) (found answer, agree bool) {
+	if (a.succeededBefore() || b.succeededBefore()) && !h.mayBeGone(s) {
+		return a, false
+	}
+	switch {
+	case a.outcome() == unknown:
+		return b, b.outcome() != unknown
+	case b.outcome() == unknown:
+		return a, true
+	case a.outcome() == refused && b.outcome() == refused:
+		// There may be two reasons: other requests are repeated meanwhile. The check of the histories sees only the first.
+		return a, b.status == a.status || s.ops[0].mayBeRefused(b.status)
+	case s.nameFreedBetween(b, a, freed):
+		return a, true
+	case s.nameFreedBetween(a, b, freed):
+		return b, true
+	case a.status != b.status:
+		return a, false
+	}
+	return a, bytes.Equal(a.body, b.body) || s.changeShownBy(a) || s.changeShownBy(b)
 }
 
 // nameFreedBetween tells whether a rename may have been refused first, because its new name was taken, and done
 // then: other requests are repeated at the same time, and one of those may have moved what had the name. The rename itself, once it
 // is done, lets a second one find no table, and not a name that is taken.
-func (s *sending) nameFreedBetween(later, first answer) bool {
-	return strings.Contains(s.ops[0].kind, "rename") && later.outcome() == done && first.status == http.StatusConflict
+func (s *sending) nameFreedBetween(first, later answer, freed map[string]bool) bool {
+	n := s.ops[0].naming
+	if n == nil || n.from == "" || n.to == "" || later.outcome() != done || first.status != http.StatusConflict {
+		return false
+	}
+	return freed[n.to]
+}
+
+// namesFreed are the names that may be taken from what has them when the requests are repeated.
+func namesFreed(again []*sending) map[string]bool {
+	freed := map[string]bool{}
+	for _, s := range again {
+		for _, o := range s.ops {
+			if o.outcome == unknown && o.naming != nil && o.naming.from != "" {
+				freed[o.naming.from] = true
+			}
+		}
+	}
+	return freed
 }
 
 // sameAnswer tells whether a repeated request was answered as it was at first. Large
 // metadata is not kept with the key, so its file may be gone, and that is said. Where the first answer showed
 // what others had made of the change, it shows the change itself.
 func (h *history) sameAnswer(s *sending, a answer) bool {
-	if a.status == http.StatusNotFound && strings.Contains(a.message(), "has succeeded before") {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		t := s.ops[0].table
-		return t.at == "" || t.doubtful || t.forgets
+	if a.succeededBefore() {
+		return h.mayBeGone(s)
 	}
 	if s.ops[0].showsLatest() {
 		return a.status == s.answer.status && s.changeShownBy(a)
 	}
 	return a.status == s.answer.status && bytes.Equal(a.body, s.answer.body)
+}
+
+// succeededBefore tells whether the request had been done, and its answer is gone with the file that it was.
+func (a answer) succeededBefore() bool {
+	return a.status == http.StatusNotFound && strings.Contains(a.message(), "has succeeded before")
+}
+
+// mayBeGone tells whether files of the table that a request is about may have been deleted.
+func (h *history) mayBeGone(s *sending) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := s.ops[0].table
+	return t != nil && (t.at == "" || t.doubtful || t.forgets)
 }
 
 // changeShownBy tells whether an answer to a change of one table shows that very change.
