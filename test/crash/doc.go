@@ -9,7 +9,7 @@
 // this value: embedded is one process with a directory of its own; postgres is three on one
 // PostgreSQL, with a directory for files, and the writers are spread over them.
 //
-// A drill is ten or fourteen rounds on one state, from an empty catalog on. Drills take turns in the
+// A drill is ten or fifteen rounds on one state, from an empty catalog on. Drills take turns in the
 // variants of their configuration. Every other one of embedded has its
 // state on a volume, a file system of its own in memory, which can be full or read-only;
 // for that the tests run themselves again in a mount namespace. In every other one of postgres

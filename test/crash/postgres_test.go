@@ -25,11 +25,11 @@ var postgres = configuration{
 			"--postgres-url", "postgres://postgres@"+d.database().wires[instance].address()+"/postgres?sslmode=disable",
 			"--warehouse-main-location", "file://"+d.state)
 	},
-	rounds:    14,
+	rounds:    15,
 	handsOver: true,
 	variants: []variant{
-		{faults: postgresFaults, alone: rowLocks},
-		{faults: postgresFaults, alone: rowLocks, flags: []string{"--postgres-max-connections", "2"}},
+		{faults: postgresFaults, alone: slow},
+		{faults: postgresFaults, alone: slow, flags: []string{"--postgres-max-connections", "2"}},
 	},
 }
 
@@ -42,7 +42,8 @@ var (
 		func() fault { return &terminations{} },
 		func() fault { return &databaseCrash{} },
 	}
-	rowLocks = []func() fault{func() fault { return &rowLock{} }}
+	// slow are faults that have everybody wait.
+	slow = []func() fault{func() fault { return &rowLock{} }, func() fault { return &silentWires{} }}
 )
 
 // trouble says that the servers cannot rely on the database.
@@ -177,6 +178,30 @@ func (*wires) heal(d *drill) error {
 	}
 	return nil
 }
+
+// silentWires has all connections of servers to the database go silent at once, as when a firewall forgets them: no end of
+// them is seen. New ones are as good as ever, so what is read meanwhile is answered all the same.
+type silentWires struct{ unprepared }
+
+func (*silentWires) name() string { return "silent wires" }
+
+func (*silentWires) strike(d *drill) error {
+	d.trouble()
+	for _, i := range d.rng.Perm(d.mode.instances)[:1+d.rng.IntN(d.mode.instances)] {
+		d.met.Add(int64(d.database().wires[i].silence()))
+	}
+	began := time.Now()
+	for n := range d.instances {
+		w := d.helper(fmt.Sprintf("reader-%d", n), n)
+		if w.load(d.world.hot) == nil {
+			return fmt.Errorf("server %d could not load a table", n)
+		}
+	}
+	d.remark = fmt.Sprintf(", all read again after %v", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+func (*silentWires) heal(*drill) error { return nil }
 
 // terminations ends sessions of the servers with pg_terminate_backend, at random and again and again.
 type terminations struct {

@@ -1,8 +1,10 @@
 package crash
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -85,5 +87,62 @@ func TestWire(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Of a connection that is silent neither end hears anything any more; a new one is as good as ever.
+func TestSilentWire(t *testing.T) {
+	database, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer database.Close()
+	w, err := newWire(database.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := func() (server, backend net.Conn) {
+		server, err := net.Dial("tcp", w.address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		backend, err = database.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server, backend
+	}
+	hears := func(to, from net.Conn) bool {
+		if _, err := io.WriteString(from, "word"); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := io.ReadFull(to, make([]byte, len("word")))
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("the connection has ended: %v", err)
+		}
+		return err == nil
+	}
+	server, backend := join()
+	if !hears(backend, server) || !hears(server, backend) {
+		t.Error("it is silent before its time")
+	}
+	if n := w.silence(); n != 1 {
+		t.Errorf("%d connections were open, want 1", n)
+	}
+	if hears(backend, server) || hears(server, backend) {
+		t.Error("it is not silent")
+	}
+	another, its := join()
+	if !hears(its, another) || !hears(another, its) {
+		t.Error("another is silent, too")
+	}
+	for _, c := range []net.Conn{server, backend, another, its} {
+		c.Close()
+	}
+	if err := w.close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -19,6 +19,9 @@ type wire struct {
 	mischief func() mischief // of the next request; nil: none
 	open     map[net.Conn]bool
 	held     int // requests that are on their way
+
+	// Connections of an earlier era are silent.
+	era atomic.Int64
 }
 
 func newWire(target string) (*wire, error) {
@@ -40,6 +43,15 @@ func (w *wire) misbehave(next func() mischief) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mischief = next
+}
+
+// silence has nothing that is said arrive any more on the connections that are open, in either direction, and tells how
+// many they are. They stay open.
+func (w *wire) silence() int {
+	w.era.Add(1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open) / 2
 }
 
 // holds is how many requests have come and are not passed on yet.
@@ -95,12 +107,14 @@ func (w *wire) join(server net.Conn) {
 	w.keep(database)
 	defer w.drop(database)
 	var next atomic.Pointer[mischief] // of the next answer
+	era := w.era.Load()
+	silent := func() bool { return w.era.Load() != era }
 	var answering sync.WaitGroup
 	answering.Go(func() {
-		answers(database, server, &next)
+		answers(database, server, &next, silent)
 		server.Close()
 	})
-	w.requests(server, database, &next)
+	w.requests(server, database, &next, silent)
 	database.Close()
 	answering.Wait()
 }
@@ -109,12 +123,15 @@ func (w *wire) join(server net.Conn) {
 const chunkMax = 64 << 10
 
 // requests passes on requests, and tells what their answers are to meet.
-func (w *wire) requests(from, to net.Conn, answer *atomic.Pointer[mischief]) {
+func (w *wire) requests(from, to net.Conn, answer *atomic.Pointer[mischief], silent func() bool) {
 	chunk := make([]byte, chunkMax)
 	for {
 		n, err := from.Read(chunk)
 		if err != nil {
 			return
+		}
+		if silent() {
+			continue
 		}
 		m := w.take()
 		if m.holdRequest > 0 {
@@ -150,12 +167,15 @@ func (w *wire) release() {
 }
 
 // answers passes on answers.
-func answers(from, to net.Conn, next *atomic.Pointer[mischief]) {
+func answers(from, to net.Conn, next *atomic.Pointer[mischief], silent func() bool) {
 	chunk := make([]byte, chunkMax)
 	for {
 		n, err := from.Read(chunk)
 		if err != nil {
 			return
+		}
+		if silent() {
+			continue
 		}
 		var m mischief
 		if its := next.Load(); its != nil {

@@ -259,7 +259,7 @@ func (s *Store) try(ctx context.Context, b store.Batch, wait time.Duration) erro
 		began := time.Now()
 		failed, err := c.send(sent, conn, s.batchName(ctx, b), wait)
 		s.answered("apply", began, err)
-		release(sent, conn, err)
+		s.release(sent, conn, err)
 		cancel()
 		switch state := stateOf(err); {
 		case err == nil:
@@ -306,17 +306,17 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 		return 0, err
 	}
 	limit := time.Now().Add(s.options.ApplyTimeout)
-	for {
+	for wait := s.askTimeout(); ; wait *= 2 {
 		conn, err := s.acquire(ctx)
 		if err != nil {
 			return 0, err
 		}
-		sent, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
+		sent, cancel := context.WithDeadline(context.WithoutCancel(ctx), earlier(limit, time.Now().Add(wait)))
 		var applied bool
 		began := time.Now()
 		err = conn.QueryRow(sent, `SELECT landfast.outcome_1($1, $2, $3)`, b.ID, s.batchName(ctx, b), look.Milliseconds()).Scan(&applied)
 		s.answered("outcome", began, err)
-		release(sent, conn, err)
+		s.release(sent, conn, err)
 		cancel()
 		state := stateOf(err)
 		switch {

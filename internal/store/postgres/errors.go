@@ -57,7 +57,10 @@ func classOf(state string) string { return state[:min(2, len(state))] }
 // a backend that is ended after its COMMIT, and PgBouncer that has lost one, say so, too.
 func refused(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	if planted.Is(planted.FatalIsRefusal) {
+	switch {
+	case planted.Is(planted.LossIsRefusal) && !ok:
+		return true
+	case planted.Is(planted.FatalIsRefusal):
 		return ok
 	}
 	return ok && e.SeverityUnlocalized == "ERROR" && classOf(e.Code) != "08" && !strings.HasPrefix(e.Code, "57P")

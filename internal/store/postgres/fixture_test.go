@@ -155,11 +155,19 @@ type proxy struct {
 	listener net.Listener
 	next     atomic.Int32 // the fault of the next request
 	free     chan struct{}
+	freeing  sync.Once
 	done     chan struct{} // gets a token for each fault that has run its course
 
 	mu    sync.Mutex
 	conns []net.Conn
+	era   atomic.Int32 // connections of an earlier one are silent
 }
+
+// release lets the request go that is detained.
+func (p *proxy) release() { p.freeing.Do(func() { close(p.free) }) }
+
+// silence has nothing that is said on a connection of now arrive any more, in either direction.
+func (p *proxy) silence() { p.era.Add(1) }
 
 func newProxy(t testing.TB, server string) *proxy {
 	t.Helper()
@@ -188,6 +196,7 @@ func newProxy(t testing.TB, server string) *proxy {
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
+		p.release()
 		p.mu.Lock()
 		for _, c := range p.conns {
 			_ = c.Close()
@@ -204,6 +213,8 @@ var readiness = []byte{'Z', 0, 0, 0, 5, 'I'}
 func (p *proxy) serve(client, backend net.Conn) {
 	defer client.Close()
 	defer backend.Close()
+	era := p.era.Load()
+	silent := func() bool { return p.era.Load() != era }
 	var reply atomic.Int32
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -215,6 +226,9 @@ func (p *proxy) serve(client, backend net.Conn) {
 			n, err := backend.Read(buf)
 			if err != nil {
 				return
+			}
+			if silent() {
+				continue
 			}
 			f := fault(reply.Load())
 			if f == none {
@@ -237,6 +251,9 @@ func (p *proxy) serve(client, backend net.Conn) {
 		if err != nil {
 			_ = backend.Close()
 			return
+		}
+		if silent() {
+			continue
 		}
 		f := fault(p.next.Swap(int32(none)))
 		switch f {

@@ -43,13 +43,68 @@ func TestLostOnTheWay(t *testing.T) {
 				}
 				if c.fault == detainRequest {
 					wantOutcome(t, direct, b, c.want)
-					close(p.free)
+					p.release()
 				}
 				<-p.done
 				wantOutcome(t, s, b, c.want)
 				create(t, s, key.ForPointer("w", "after"))
 			})
 		}
+	}
+}
+
+// All connections go silent at once, as when a firewall forgets them or the host is gone: no end of them is seen. Whatever can be
+// asked again is answered all the same, on a new one.
+func TestSilence(t *testing.T) {
+	k := key.ForPointer("w", "k")
+	fresh := creation(key.ForPointer("w", "fresh"))
+	for name, ask := range map[string]func(*testing.T, *postgres.Store, func()) error{
+		"a read": func(t *testing.T, s *postgres.Store, silence func()) error {
+			silence()
+			r, err := s.Get(t.Context(), k)
+			if err == nil && r.Version == store.Absent {
+				err = errors.New("the record is not there")
+			}
+			return err
+		},
+		"a list": func(t *testing.T, s *postgres.Store, silence func()) error {
+			silence()
+			list, err := s.List(t.Context(), key.PointersIn("w"), "", 10)
+			if err == nil && len(list) != 1 {
+				err = fmt.Errorf("%d records", len(list))
+			}
+			return err
+		},
+		"an outcome": func(t *testing.T, s *postgres.Store, silence func()) error {
+			silence()
+			wantOutcome(t, s, fresh, store.NotApplied)
+			return nil
+		},
+		"a batch": func(t *testing.T, s *postgres.Store, silence func()) error {
+			silence()
+			if err := s.Apply(t.Context(), fresh); !errors.Is(err, store.ErrOutcomeUnknown) {
+				return fmt.Errorf("got %w, want %w", err, store.ErrOutcomeUnknown)
+			}
+			wantOutcome(t, s, fresh, store.NotApplied)
+			return nil
+		},
+		"a batch, when the connections were idle": func(t *testing.T, s *postgres.Store, silence func()) error {
+			silence()
+			since := time.Now()
+			until(t, "they were idle for more than a second", func() bool { return time.Since(since) > 1100*time.Millisecond })
+			return s.Apply(t.Context(), fresh)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := cluster.Database(t)
+			p := newProxy(t, fmt.Sprintf("127.0.0.1:%d", cluster.Port))
+			s := open(t, postgres.Options{URL: strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", cluster.Port), p.addr, 1), ApplyTimeout: 4 * time.Second})
+			create(t, s, k)
+			if err := ask(t, s, p.silence); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -18,6 +18,7 @@ func TestPlanted(t *testing.T) {
 		planted.CreationUnchecked:  "TestStore/own/a_record_is_made_once",
 		planted.ForgottenUnchecked: "TestForgetting",
 		planted.LocksAsAsked:       "TestLockOrder",
+		planted.LossIsRefusal:      "TestLostOnTheWay",
 		planted.FatalIsRefusal:     "TestBackendEnded",
 	})
 }

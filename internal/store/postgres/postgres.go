@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,7 @@ type Store struct {
 	options Options
 	pool    *pgxpool.Pool
 	reader  *reader
+	doubted atomic.Pointer[time.Time] // when the pool was emptied last; nil: never
 	// slices holds a token for each connection that waits for a row.
 	slices chan struct{}
 
@@ -108,11 +110,13 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
+	s := &Store{options: o, slices: make(chan struct{}, o.Connections/2)}
+	config.ShouldPing = s.isDead
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %s", plain(err))
 	}
-	s := &Store{options: o, pool: pool, slices: make(chan struct{}, o.Connections/2)}
+	s.pool = pool
 	s.reader = newReader(s)
 	err = prepare(ctx, pool, o)
 	if err == nil {
@@ -158,6 +162,10 @@ func (o Options) pool() (*pgxpool.Config, error) {
 	if c.ConnConfig.ValidateConnect == nil {
 		c.ConnConfig.ValidateConnect = isPrimary
 	}
+	// What has died without a word is noticed by the operating system, too.
+	c.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
+	}}).DialContext
 	params := c.ConnConfig.RuntimeParams
 	params["application_name"] = o.sessionName()
 	params["client_encoding"] = "UTF8"
