@@ -316,7 +316,7 @@ func newCrowded(t *testing.T) *crowded {
 	s.handler = rest.New(rest.Options{
 		Runner: runner, Reclaimer: reclaimer, Roots: files, Log: quiet,
 		WarehouseRoot: func(name string) string { return "file://" + s.root + "/" + name },
-		Locks: func() contention.Report {
+		Locks: func(context.Context) contention.Report {
 			return contention.Look(s.queue.Snapshot(), hot.Top(20), crowdMax, s.now())
 		},
 	})

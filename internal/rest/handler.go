@@ -45,7 +45,7 @@ type Options struct {
 	// WarehouseRoot is the location of a new warehouse that names none: a URI, or empty where it must name one.
 	WarehouseRoot func(name string) string
 	// Locks is who waits for whom. Default: nobody.
-	Locks func() contention.Report
+	Locks func(context.Context) contention.Report
 	// RequestTimeout bounds a request from its first byte to its answer. Default 60 s.
 	RequestTimeout time.Duration
 	// MaxBodyBytes bounds a request body as it was sent, and what a gzip body
@@ -100,7 +100,7 @@ func New(opt Options) *Handler {
 		opt.ClientConfig = func(context.Context, blob.Root) map[string]string { return nil }
 	}
 	if opt.Locks == nil {
-		opt.Locks = func() contention.Report { return contention.Report{} }
+		opt.Locks = func(context.Context) contention.Report { return contention.Report{} }
 	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()

@@ -1,5 +1,5 @@
 package rest
 
-// showLocks answers who waits for whom. It asks no store and takes no lock, so that it
+// showLocks answers who waits for whom. It takes no lock, so that it
 // answers when nothing else does.
-func (c *call) showLocks() error { return c.ok(c.h.opt.Locks()) }
+func (c *call) showLocks() error { return c.ok(c.h.opt.Locks(c.ctx)) }

@@ -71,10 +71,10 @@ func (s *server) patience(c lock.Class, from, to time.Duration) {
 }
 
 // locks is who waits for whom.
-func (s *server) locks() contention.Report {
+func (s *server) locks(ctx context.Context) contention.Report {
 	report := contention.Look(s.queue.Snapshot(), s.hot.Top(hotKeys), waitersPerKey, time.Now())
 	if s.postgres != nil {
-		s.rows(&report)
+		s.rows(ctx, &report)
 	}
 	return report
 }

@@ -20,8 +20,8 @@ const lookTimeout = time.Second
 var errNoAnswer = errors.New("PostgreSQL does not answer; the log of this instance says why")
 
 // rows adds to a report who waits for rows in PostgreSQL.
-func (s *server) rows(r *contention.Report) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+func (s *server) rows(ctx context.Context, r *contention.Report) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	found, err := s.postgres.Sessions(ctx)
 	if err != nil {

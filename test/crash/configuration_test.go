@@ -31,6 +31,8 @@ type configuration struct {
 type variant struct {
 	// onVolume says that the state lies on a volume.
 	onVolume bool
+	// pooled says that PgBouncer stands before the database.
+	pooled bool
 	// flags come on top of the configuration's.
 	flags []string
 	// faults are those that it must stand. Faults that strike together do so, and are

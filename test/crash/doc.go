@@ -12,8 +12,9 @@
 // A drill is ten or fifteen rounds on one state, from an empty catalog on. Drills take turns in the
 // variants of their configuration. Every other one of embedded has its
 // state on a volume, a file system of its own in memory, which can be full or read-only;
-// for that the tests run themselves again in a mount namespace. In every other one of postgres
-// the servers have two connections each. Two drills run side by side.
+// for that the tests run themselves again in a mount namespace. In one of three of postgres
+// the servers have two connections each, in another PgBouncer stands before the database. Two
+// drills run side by side.
 //
 // A round lets sixteen writers loose over HTTP. After at least two hundred acknowledged
 // writes a fault strikes, the writers go on under it, it is healed, and at least twenty

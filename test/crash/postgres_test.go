@@ -15,7 +15,8 @@ import (
 )
 
 // postgres is three servers that share a database, each of which reaches it by a wire of its
-// own, and a directory for files. In every other drill they have two connections each.
+// own, and a directory for files. In one drill of three they have two connections each, in another PgBouncer stands before
+// the database.
 var postgres = configuration{
 	name:      "postgres",
 	instances: 3,
@@ -30,6 +31,7 @@ var postgres = configuration{
 	variants: []variant{
 		{faults: postgresFaults, alone: slow},
 		{faults: postgresFaults, alone: slow, flags: []string{"--postgres-max-connections", "2"}},
+		{faults: postgresFaults, alone: slow, flags: []string{"--postgres-pgbouncer"}, pooled: true},
 	},
 }
 
@@ -55,9 +57,13 @@ func (d *drill) trouble() {
 // database is the ground of servers on PostgreSQL: a cluster of the drill's own.
 type database struct {
 	cluster *pgtest.Cluster
-	wires   []*wire // of each server
-	log     string  // where its own goes in the end
+	bouncer *pgtest.Bouncer // nil: none
+	wires   []*wire         // of each server
+	log     string          // where its own goes in the end
 }
+
+// pooledConnections is how many connections PgBouncer has: fewer than the servers together.
+const pooledConnections = 20
 
 func newDatabase(d *drill) (_ *database, err error) {
 	if err := wipeDirectory(d.state); err != nil {
@@ -67,8 +73,15 @@ func newDatabase(d *drill) (_ *database, err error) {
 	if db.cluster, err = pgtest.Start(); err != nil {
 		return nil, err
 	}
+	port := db.cluster.Port
+	if d.variant.pooled {
+		if db.bouncer, err = db.cluster.StartPgBouncer(pooledConnections); err != nil {
+			return nil, errors.Join(err, db.close())
+		}
+		port = db.bouncer.Port
+	}
 	for range d.mode.instances {
-		w, err := newWire(fmt.Sprintf("127.0.0.1:%d", db.cluster.Port))
+		w, err := newWire(fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return nil, errors.Join(err, db.close())
 		}
@@ -84,6 +97,9 @@ func (db *database) close() error {
 	errs := []error{os.WriteFile(db.log, []byte(db.cluster.Log()), 0o600)}
 	for _, w := range db.wires {
 		errs = append(errs, w.close())
+	}
+	if db.bouncer != nil {
+		errs = append(errs, db.bouncer.Stop())
 	}
 	return errors.Join(append(errs, db.cluster.Stop())...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,72 +188,10 @@ func TestBackendEnded(t *testing.T) {
 // PostgreSQL crashes under writers and is started again: nothing that was acknowledged is lost, nothing
 // that was refused is there, and the pool finds the server again by itself.
 func TestServerCrash(t *testing.T) {
-	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := open(t, postgres.Options{URL: server.Database(t), Patience: patience})
-	ctx, stop := context.WithTimeout(t.Context(), 2*patience)
-	defer stop()
-	const writers = 8
-	var wg sync.WaitGroup
-	done := make(chan struct{})
-	var end sync.Once
-	defer end.Do(func() { close(done) })
-	var mu sync.Mutex
-	applied, unknown := 0, 0
-	for i := range writers {
-		wg.Go(func() {
-			k, version, n := key.ForPointer("w", fmt.Sprint(i)), store.Absent, 0
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				r, err := s.Get(ctx, k)
-				if err != nil || r.Version != version || n > 0 && string(r.Value) != fmt.Sprint(n) {
-					t.Errorf("writer %d: got %q of %s, %v, want %d of %s", i, r.Value, r.Version, err, n, version)
-					return
-				}
-				b := batch([]store.Cond{store.Is(k, version)}, put(k, "i", fmt.Sprint(n+1)))
-				err = settled(ctx, s, b)
-				ok := err == nil
-				if errors.Is(err, store.ErrOutcomeUnknown) {
-					var o store.Outcome
-					for o, err = s.Outcome(ctx, b); errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown); o, err = s.Outcome(ctx, b) {
-					}
-					ok = o == store.Applied
-					mu.Lock()
-					unknown++
-					mu.Unlock()
-				}
-				if err != nil {
-					t.Errorf("writer %d: %v", i, err)
-					return
-				}
-				if ok {
-					version, n = store.Version(b.ID), n+1
-					mu.Lock()
-					applied++
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	count := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return applied
-	}
+	server := newCluster(t, pgtest.Start)
+	w := write(t, open(t, postgres.Options{URL: server.Database(t), Patience: patience}))
 	for range 3 {
-		n := count()
-		until(t, "they write", func() bool { return count() > n+50 || t.Failed() })
+		w.goOn(50)
 		if err := server.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -260,9 +199,125 @@ func TestServerCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n := count()
-	until(t, "they write again", func() bool { return count() > n+50 || t.Failed() })
-	end.Do(func() { close(done) })
-	wg.Wait()
-	t.Logf("%d applied, %d unknown at first", applied, unknown)
+	w.goOn(50)
+	w.stop()
+}
+
+// The primary is lost for good and its synchronous standby takes over: the same holds.
+func TestFailover(t *testing.T) {
+	primary := newCluster(t, pgtest.Start)
+	standby := newCluster(t, primary.Standby)
+	url := strings.Replace(primary.Database(t), fmt.Sprintf(":%d/", primary.Port), fmt.Sprintf(":%d,127.0.0.1:%d/", primary.Port, standby.Port), 1)
+	w := write(t, open(t, postgres.Options{URL: url, Patience: patience}))
+	w.goOn(50)
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, connect(t, standby.URL("postgres")), "SELECT pg_promote()")
+	w.goOn(50)
+	w.stop()
+}
+
+// The server has room for fewer connections than the pool: who finds none shares those that there are.
+func TestFewConnections(t *testing.T) {
+	server := newCluster(t, func(settings ...string) (*pgtest.Cluster, error) {
+		return pgtest.Start(append(settings, "max_connections=4", "superuser_reserved_connections=0")...)
+	})
+	url := server.Database(t)
+	s := open(t, postgres.Options{URL: url, Connections: 16, Patience: patience})
+	w := write(t, s)
+	w.goOn(200)
+	w.stop()
+	if !strings.Contains(server.Log(), "too many clients") {
+		t.Errorf("there was room for all: %+v", s.Connections())
+	}
+}
+
+func newCluster(t *testing.T, start func(...string) (*pgtest.Cluster, error)) *pgtest.Cluster {
+	t.Helper()
+	c, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// crowd is writers, each of which counts in a record of its own and wants to find there what it wrote.
+type crowd struct {
+	t       *testing.T
+	store   *postgres.Store
+	writers sync.WaitGroup
+	over    context.Context //nolint:containedctx // that of the writers
+	end     context.CancelFunc
+
+	applied, unknown atomic.Int64 // unknown: at first
+}
+
+// write starts writers. They stop with the test at the latest.
+func write(t *testing.T, s *postgres.Store) *crowd {
+	c := &crowd{t: t, store: s}
+	c.over, c.end = context.WithCancel(context.Background())
+	t.Cleanup(c.end)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	for i := range 8 {
+		c.writers.Go(func() {
+			k, version, n := key.ForPointer("w", fmt.Sprint(i)), store.Absent, 0
+			for c.over.Err() == nil {
+				applied, err := c.count(ctx, k, &version, n)
+				if err != nil {
+					t.Errorf("writer %d: %v", i, err)
+					return
+				}
+				if applied {
+					n++
+				}
+			}
+		})
+	}
+	return c
+}
+
+// count writes the number after n, and tells whether it is there then.
+func (c *crowd) count(ctx context.Context, k key.Key, version *store.Version, n int) (applied bool, err error) {
+	r, err := c.store.Get(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	if r.Version != *version || n > 0 && string(r.Value) != fmt.Sprint(n) {
+		return false, fmt.Errorf("got %q of %s, want %d of %s", r.Value, r.Version, n, *version)
+	}
+	b := batch([]store.Cond{store.Is(k, *version)}, put(k, "i", fmt.Sprint(n+1)))
+	err = settled(ctx, c.store, b)
+	applied = err == nil
+	if errors.Is(err, store.ErrOutcomeUnknown) {
+		c.unknown.Add(1)
+		var o store.Outcome
+		for o, err = c.store.Outcome(ctx, b); errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown); o, err = c.store.Outcome(ctx, b) {
+		}
+		applied = o == store.Applied
+	}
+	if applied {
+		c.applied.Add(1)
+		*version = store.Version(b.ID)
+	}
+	return applied, err
+}
+
+// goOn waits until they have written so many times more.
+func (c *crowd) goOn(more int64) {
+	c.t.Helper()
+	n := c.applied.Load()
+	until(c.t, "they write", func() bool { return c.applied.Load() > n+more || c.t.Failed() })
+}
+
+func (c *crowd) stop() {
+	c.end()
+	c.writers.Wait()
+	c.t.Logf("%d applied, %d unknown at first", c.applied.Load(), c.unknown.Load())
 }

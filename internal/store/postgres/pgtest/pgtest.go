@@ -146,6 +146,40 @@ func (c *Cluster) Database(t testing.TB) string {
 	return c.URL(name)
 }
 
+// Standby makes and starts a synchronous standby of the server, which is stopped for that moment and then commits nothing without it.
+func (c *Cluster) Standby(settings ...string) (_ *Cluster, err error) {
+	dir, err := os.MkdirTemp("", "lfpg")
+	if err != nil {
+		return nil, err
+	}
+	s := &Cluster{dir: dir, bin: c.bin}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	if err := c.end(syscall.SIGINT); err != nil { // in good order
+		return nil, err
+	}
+	if out, err := exec.Command("cp", "-a", c.data(), s.data()).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pgtest: copy the cluster: %w\n%s", err, out)
+	}
+	signal := filepath.Join(s.data(), "standby.signal")
+	if err := os.WriteFile(signal, nil, 0o600); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(own(dir), own(signal)); err != nil {
+		return nil, err
+	}
+	if s.Port, err = freePort(); err != nil {
+		return nil, err
+	}
+	if err := c.Restart(append(settings, "synchronous_standby_names=*")...); err != nil {
+		return nil, err
+	}
+	return s, s.Restart(append(settings, fmt.Sprintf("primary_conninfo=host=127.0.0.1 port=%d user=postgres", c.Port))...)
+}
+
 // Kill ends the server as a crash of PostgreSQL would: at once, without a checkpoint. Restart recovers.
 func (c *Cluster) Kill() error {
 	return c.end(syscall.SIGQUIT)
