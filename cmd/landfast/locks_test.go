@@ -63,6 +63,11 @@ func TestContentionPage(t *testing.T) {
 		{"structure", structure},
 		{"slow storage", slowStorage},
 		{"full queue", fullQueue},
+		{"prepared transaction", preparedTransaction},
+		{"slow batch", slowBatch},
+		{"retry", retry},
+		{"conflicts", conflicts},
+		{"conflicts of instances", conflictsOfInstances},
 		{"idle", func(*crowded) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,15 +100,10 @@ func TestContentionRows(t *testing.T) {
 		Key:     "table main/sales/orders",
 		Holders: []contention.Request{{Operation: "commit-table", RequestID: "c-1", Client: "10.0.0.8:40001", Mode: "exclusive", SinceMillis: 1_699_999_997_600, ForMillis: 2400}},
 	}}}
-	batch := func(pid int, instance, request string, waited time.Duration, by ...int) contention.Session {
-		return contention.Session{
-			PID: pid, Instance: instance, Operation: "commit-table", RequestID: request, User: "landfast", State: "active", Transaction: waited, Attempt: waited, BlockedBy: by,
-		}
-	}
 	r.AddRows("catalog-1", []contention.Session{
 		{PID: 4711, User: "alice", Application: "psql", Address: "10.0.0.7", State: "idle in transaction", Transaction: 25100 * time.Millisecond},
-		batch(811, "catalog-1", "c-1", 120*time.Millisecond, 4711),
-		batch(902, "catalog-2", "c-9", 80*time.Millisecond, 4711, 811),
+		session(811, "catalog-1", "c-1", 120*time.Millisecond, 4711),
+		session(902, "catalog-2", "c-9", 80*time.Millisecond, 4711, 811),
 	}, nil)
 	var got bytes.Buffer
 	if err := printLocks(&got, r); err != nil {
@@ -259,6 +259,82 @@ func fullQueue(s *crowded) {
 	s.commits(2, 1+crowdMax*3/4, "orders")
 }
 
+// Somebody has prepared a transaction with a lock of the row that a commit needs.
+func preparedTransaction(s *crowded) {
+	s.table("orders")
+	s.commits(1, 1, "orders")
+	s.held(1)
+	s.pass(2390 * time.Millisecond)
+	s.share(session(811, "catalog-1", "c-1", 120*time.Millisecond, 0))
+}
+
+// A commit has reached PostgreSQL, which waits at its COMMIT for a synchronous standby that does not answer. Who wants the
+// same table waits in the queue of the instance, so for the row nobody does.
+func slowBatch(s *crowded) {
+	s.table("orders")
+	s.commits(1, 1, "orders")
+	s.held(1)
+	s.commits(2, 3, "orders")
+	s.pass(12 * time.Second)
+	hangs := session(811, "catalog-1", "c-1", 12*time.Second)
+	hangs.WaitEvent = "SyncRep"
+	s.share(hangs)
+}
+
+// The client's timeout was shorter than it takes, and it has sent the commit again.
+func retry(s *crowded) {
+	s.table("orders")
+	const key = "0198a000-0000-7000-8000-000000000001"
+	s.begin("c-1", "POST", "/v1/main/namespaces/sales/tables/orders", commit, "Idempotency-Key", key)
+	s.held(1)
+	s.pass(10 * time.Second)
+	s.begin("c-2", "POST", "/v1/main/namespaces/sales/tables/orders", commit, "Idempotency-Key", key)
+}
+
+// Many tables are on their way into a namespace when it is dropped, which is empty yet.
+func conflicts(s *crowded) {
+	const creates = 120
+	for i := range creates {
+		s.begin(fmt.Sprintf("n-%d", i+1), "POST", "/v1/main/namespaces/sales/tables", create(fmt.Sprintf("day-%d", i+1), ""))
+		s.held(i + 1)
+	}
+	s.begin("d-1", "DELETE", "/v1/main/namespaces/sales", "")
+	s.held(creates + 1)
+	s.letThroughLast()
+	s.until("the drop is done", func() bool { return !s.sees("d-1") })
+	for range creates {
+		s.letThrough()
+	}
+	s.idle()
+}
+
+// Another instance commits to the same table whenever this one is about to.
+func conflictsOfInstances(s *crowded) {
+	s.table("orders")
+	s.share()
+	there := s.instance(s.records.Atomic, locklocal.New(locklocal.Options{}), nil)
+	for i := range 60 {
+		s.commits(3*i+1, 3*i+1, "orders")
+		s.held(1)
+		s.commits(3*i+2, 3*i+3, "orders")
+		for range 2 { // the first, and those who came meanwhile
+			if w := s.send(there, "c-0", "POST", "/v1/main/namespaces/sales/tables/orders", commit); w.Code != 200 {
+				s.Fatalf("the other instance: %d %s", w.Code, w.Body)
+			}
+			s.letThrough() // it is too late
+			s.held(1)
+			s.letThrough()
+			if s.queue.Len() > 0 {
+				s.until("they are landed, or on their way", func() bool { return s.queue.Len() == 0 || s.holds(1) })
+			}
+		}
+		s.idle()
+	}
+	s.commits(181, 181, "orders")
+	s.held(1)
+	s.commits(182, 186, "orders")
+}
+
 const commit = `{"requirements":[],"updates":[{"action":"set-properties","updates":{"day":"1"}}]}`
 
 func transaction(tables ...string) string {
@@ -284,15 +360,18 @@ const crowdMax = 64
 type crowded struct {
 	*testing.T
 	root    string
+	records *kerneltest.Store
 	queue   *locklocal.Table
 	handler http.Handler
 	server  *httptest.Server
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	clock   time.Time
-	holding bool
-	batches []chan struct{} // those that are held, each until its channel is closed
+	mu       sync.Mutex
+	clock    time.Time
+	holding  bool
+	batches  []chan struct{} // those that are held, each until its channel is closed
+	shared   bool            // the records are in PostgreSQL, as far as advice knows
+	sessions []contention.Session
 }
 
 func newCrowded(t *testing.T) *crowded {
@@ -301,36 +380,24 @@ func newCrowded(t *testing.T) *crowded {
 	if s.root, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	records := kerneltest.NewStore(mem.New())
-	records.Fault = s.hold
-	files := blob.ByScheme{"file": bloblocal.New()}
+	s.records = kerneltest.NewStore(mem.New())
+	s.records.Fault = s.hold
 	hot := contention.NewHot(s.now)
 	s.queue = locklocal.New(locklocal.Options{Now: s.now, MaxWaitersPerKey: crowdMax, Waited: func(w locklocal.Wait) {
 		if w.Waited > 0 {
 			hot.Wait(w.Key, w.Waited)
 		}
 	}})
-	runner := kernel.New(kernel.Options{Store: records, Files: files, Queue: s.queue, ApplyLimit: time.Minute})
-	quiet := slog.New(slog.DiscardHandler)
-	reclaimer := reclaim.New(reclaim.Options{Runner: runner, Files: files, Grace: time.Minute, Log: quiet})
-	s.handler = rest.New(rest.Options{
-		Runner: runner, Reclaimer: reclaimer, Roots: files, Log: quiet,
-		WarehouseRoot: func(name string) string { return "file://" + s.root + "/" + name },
-		Locks: func(context.Context) contention.Report {
-			return contention.Look(s.queue.Snapshot(), hot.Top(20), crowdMax, s.now())
-		},
+	s.handler = s.instance(lossCounted{s.records, hot}, s.queue, func(context.Context) contention.Report {
+		s.mu.Lock()
+		shared, sessions := s.shared, s.sessions
+		s.mu.Unlock()
+		r := contention.Look(s.queue.Snapshot(), hot.Top(20), contention.Server{QueueMax: crowdMax, Shared: shared}, s.now())
+		if shared {
+			r.AddRows("catalog-1", sessions, nil)
+		}
+		return r
 	})
-	root, err := files.Resolve(t.Context(), "file://"+s.root+"/main", blob.S3Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := files.Mark(t.Context(), root, "main-id"); err != nil {
-		t.Fatal(err)
-	}
-	boot := &catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: root}}
-	if err := runner.Do(t.Context(), boot); err != nil {
-		t.Fatal(err)
-	}
 	s.server = httptest.NewServer(s.handler)
 	t.Cleanup(s.server.Close)
 	t.Cleanup(s.open)
@@ -339,6 +406,59 @@ func newCrowded(t *testing.T) *crowded {
 	defer s.mu.Unlock()
 	s.holding = true
 	return s
+}
+
+// instance is one server on the records, which makes those of a catalog where there are none.
+func (s *crowded) instance(records store.Atomic, queue *locklocal.Table, locks func(context.Context) contention.Report) http.Handler {
+	s.Helper()
+	files := blob.ByScheme{"file": bloblocal.New()}
+	runner := kernel.New(kernel.Options{
+		Store: records, Files: files, Queue: queue, ApplyLimit: time.Minute, Backoff: func(time.Duration) time.Duration { return 0 },
+	})
+	quiet := slog.New(slog.DiscardHandler)
+	root, err := files.Resolve(s.Context(), "file://"+s.root+"/main", blob.S3Options{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := files.Mark(s.Context(), root, "main-id"); err != nil {
+		s.Fatal(err)
+	}
+	boot := &catalog.Bootstrap{Request: catalog.BootstrapRequest{MainID: "main-id", Root: root}}
+	if err := runner.Do(s.Context(), boot); err != nil {
+		s.Fatal(err)
+	}
+	return rest.New(rest.Options{
+		Runner: runner, Reclaimer: reclaim.New(reclaim.Options{Runner: runner, Files: files, Grace: time.Minute, Log: quiet}), Roots: files, Log: quiet,
+		WarehouseRoot: func(name string) string { return "file://" + s.root + "/" + name }, Locks: locks, IdempotencyLifetime: time.Hour,
+	})
+}
+
+// lossCounted is a store that counts what batches conflict on, as the server does.
+type lossCounted struct {
+	store.Atomic
+	hot *contention.Hot
+}
+
+func (c lossCounted) Apply(ctx context.Context, b store.Batch) error {
+	err := c.Atomic.Apply(ctx, b)
+	if conflict, lost := errors.AsType[*store.ConflictError](err); lost {
+		c.hot.Lost(b, conflict.Conds)
+	}
+	return err
+}
+
+// share has advice know that the records are in PostgreSQL, where there are these sessions.
+func (s *crowded) share(sessions ...contention.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared, s.sessions = true, sessions
+}
+
+// session is one of ours in a batch, whose attempt has taken so long and waits for others.
+func session(pid int, instance, request string, attempt time.Duration, by ...int) contention.Session {
+	return contention.Session{
+		PID: pid, Instance: instance, Operation: "commit-table", RequestID: request, User: "landfast", State: "active", Transaction: attempt, Attempt: attempt, BlockedBy: by,
+	}
 }
 
 // open lets everything through, and waits until all requests have ended.
@@ -370,19 +490,31 @@ func (s *crowded) hold(store.Batch) kerneltest.Fault {
 // held blocks until so many batches are held.
 func (s *crowded) held(n int) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d batches are held", n), func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.batches) == n
-	})
+	s.until(fmt.Sprintf("%d batches are held", n), func() bool { return s.holds(n) })
+}
+
+func (s *crowded) holds(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.batches) == n
 }
 
 // letThrough lets the batch pass that is held longest.
-func (s *crowded) letThrough() {
+func (s *crowded) letThrough() { s.letPass(0) }
+
+// letThroughLast lets the batch pass that came last.
+func (s *crowded) letThroughLast() {
+	s.mu.Lock()
+	last := len(s.batches) - 1
+	s.mu.Unlock()
+	s.letPass(last)
+}
+
+func (s *crowded) letPass(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.batches[0])
-	s.batches = s.batches[1:]
+	close(s.batches[i])
+	s.batches = slices.Delete(s.batches, i, i+1)
 }
 
 // idle blocks until nobody holds or awaits anything.
@@ -411,28 +543,38 @@ func (s *crowded) pass(d time.Duration) {
 	s.clock = s.clock.Add(d)
 }
 
-// do runs one request to its end.
-func (s *crowded) do(id, method, path, body string) *httptest.ResponseRecorder {
+// do runs one request to its end. Further arguments are its headers: name, value and so on.
+func (s *crowded) do(id, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	return s.send(s.handler, id, method, path, body, headers...)
+}
+
+func (s *crowded) send(to http.Handler, id, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(context.WithoutCancel(s.Context()))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Request-Id", id)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	_, number, _ := strings.Cut(id, "-")
 	r.RemoteAddr = "10.0.0.8:40" + fmt.Sprintf("%03s", number)
 	w := httptest.NewRecorder()
-	s.handler.ServeHTTP(w, r)
+	to.ServeHTTP(w, r)
 	return w
 }
 
 // begin starts a request, and returns when it is seen in the lock table; then a moment passes.
-func (s *crowded) begin(id, method, path, body string) {
+func (s *crowded) begin(id, method, path, body string, headers ...string) {
 	s.Helper()
-	s.running.Go(func() { s.do(id, method, path, body) })
-	s.until(id+" is there", func() bool {
-		return slices.ContainsFunc(s.queue.Snapshot(), func(k lock.KeyState) bool {
-			return slices.ContainsFunc(slices.Concat(k.Holders, k.Waiters), func(e lock.Entry) bool { return e.Owner.RequestID == id })
-		})
-	})
+	s.running.Go(func() { s.do(id, method, path, body, headers...) })
+	s.until(id+" is there", func() bool { return s.sees(id) })
 	s.pass(10 * time.Millisecond)
+}
+
+// sees tells whether a request is in the lock table.
+func (s *crowded) sees(id string) bool {
+	return slices.ContainsFunc(s.queue.Snapshot(), func(k lock.KeyState) bool {
+		return slices.ContainsFunc(slices.Concat(k.Holders, k.Waiters), func(e lock.Entry) bool { return e.Owner.RequestID == id })
+	})
 }
 
 // commits starts the commits first to last.

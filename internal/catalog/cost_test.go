@@ -319,6 +319,7 @@ func (s *stack) everything() []priced {
 		{"once, of commit-table", given(once("k", setProperty("ns.back", "k", "2")))},
 		{"once, again", given(once("k", setProperty("ns.back", "k", "2")))},
 		{"take-duties", given(takeDuties("a", 0, "purge/main/1", "purge/main/2"))},
+		{"renew-duties", given(renewDuties("a", "purge/main/1", "purge/main/2"))},
 		{"end-duties", given(endDuties("a", false, "purge/main/1", "purge/main/2"))},
 		{"find-expired", given(&catalog.FindExpired{})},
 		{"forget-expired", func() kernel.Operation {

@@ -9,9 +9,11 @@ import (
 )
 
 // A duty is a piece of work that one of several instances does at a time: deleting the files of a
-// list, a sweep. Who has taken it prolongs it while the work goes on; who dies does not, and another
-// takes over. Instances tell its end by their own clocks, so that clocks which differ by more than
-// its lifetime cause work to be done twice, which must do no harm.
+// list, a sweep. Who has taken it renews it while the work goes on; who dies does not, and another
+// takes over. Instances tell its end by their own clocks, and nothing here compares those. What is
+// guaranteed is a margin: the owner trusts its duty for less than the lifetime in the record, as
+// package duty says, so that nobody else has it as long as the clocks of the two differ by less than
+// what is between. Where they differ by more, two may be at the same work.
 
 // dutyRecord is the value of a duty. Its incarnation is its name's, for ever.
 type dutyRecord struct {
@@ -20,7 +22,8 @@ type dutyRecord struct {
 	DoneMillis  int64  `json:"done-ms,omitempty"` // when it was last done; 0: never, or it does not come again
 }
 
-// TakeDuties takes or prolongs duties.
+// TakeDuties takes duties that nobody has. What the owner has already, it has again from now: it may not have learned that
+// it took it. Who is at work on a duty renews it instead.
 type TakeDuties struct {
 	Request TakeDutiesRequest `json:"request"`
 	Result  TakeDutiesResult  `json:"result"`

@@ -39,6 +39,7 @@ var Operations = kernel.Registry{
 	"end-dying":                   func() kernel.Operation { return new(EndDying) },
 	"find-tables":                 func() kernel.Operation { return new(FindTables) },
 	"take-duties":                 func() kernel.Operation { return new(TakeDuties) },
+	"renew-duties":                func() kernel.Operation { return new(RenewDuties) },
 	"end-duties":                  func() kernel.Operation { return new(EndDuties) },
 	"give-up":                     func() kernel.Operation { return new(GiveUp) },
 }

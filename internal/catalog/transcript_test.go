@@ -175,6 +175,11 @@ func TestTranscripts(t *testing.T) {
 			endDuties("a", true, "sweep/main"),
 			takeDuties("a", time.Hour, "sweep/main"),
 			takeDuties("b", time.Second, "sweep/main"),
+			renewDuties("b", "sweep/main"),
+			renewDuties("a", "sweep/main", "purge/main/1", "purge/main/2"),
+			renewDuties("", "none"),
+			endDuties("b", true, "sweep/main"),
+			renewDuties("b", "sweep/main"),
 		},
 		"once": {
 			createNamespace("ns"),
@@ -307,6 +312,10 @@ func resultOf(op kernel.Operation) string {
 
 func takeDuties(owner string, every time.Duration, names ...string) *catalog.TakeDuties {
 	return &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: owner, Lifetime: time.Minute, Every: every}}
+}
+
+func renewDuties(owner string, names ...string) *catalog.RenewDuties {
+	return &catalog.RenewDuties{Request: catalog.RenewDutiesRequest{Names: names, Owner: owner, Lifetime: time.Minute}}
 }
 
 func endDuties(owner string, recurs bool, names ...string) *catalog.EndDuties {

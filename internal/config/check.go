@@ -81,8 +81,8 @@ func (c Config) check() (wrong []*Error) {
 	if f := c.Postgres.PasswordFile; f != "" && !filepath.IsAbs(f) {
 		add("postgres.password_file", "write its absolute path", "%q is relative", f)
 	}
-	if d := c.Catalog.LockTimeout; d < shortestLock || d > longestRequest {
-		add("catalog.lock_timeout", "choose one in between", "%v is not from %v to %v", d, shortestLock, longestRequest)
+	if d := c.Catalog.LockTimeout; d != 0 && d < shortestLock || d > longestRequest {
+		add("catalog.lock_timeout", "choose one in between, or 0s not to wait", "%v is not from %v to %v", d, shortestLock, longestRequest)
 	}
 	if d := c.Catalog.LockRetryInterval; d < shortestLock || d > longestInterval {
 		add("catalog.lock_retry_interval", "choose one in between", "%v is not from %v to %v", d, shortestLock, longestInterval)

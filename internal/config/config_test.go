@@ -180,7 +180,7 @@ func TestRefusedValues(t *testing.T) {
 		"postgres.password_file":      {"password", "./password"},
 		"postgres.max_connections":    {"0", "1", "1001", "-1", "x", "16.0"},
 		"postgres.pgbouncer":          {"yes", ""},
-		"catalog.lock_timeout":        {"0s", "30", "-1s", "61m", "999us"},
+		"catalog.lock_timeout":        {"30", "-1s", "61m", "999us"},
 		"catalog.lock_retry_interval": {"0s", "100", "61s"},
 		"catalog.max_lock_retries":    {"-1", "1.5", "x", "4294967296"},
 		"request_timeout":             {"60", "0s", "-1s", "2h", "1 s", "99ms"},

@@ -109,7 +109,8 @@ var Keys = []Key{
 	{
 		Name: "catalog.lock_timeout", Type: typeDuration, Placeholder: "DURATION", Default: "30s",
 		Doc: "How long a change waits, in all, for rows that another transaction has locked, with PostgreSQL.",
-		Detail: "The request's own deadline (`request_timeout`) bounds it too, and all attempts together. `ICEBERG_CATALOG_LOCK_TIMEOUT` is another " +
+		Detail: "The request's own deadline (`request_timeout`) bounds it too, and all attempts together. `0s` does not wait at all: who finds a row " +
+			"locked is refused at once. `ICEBERG_CATALOG_LOCK_TIMEOUT` is another " +
 			"name of the variable.",
 		alias: "ICEBERG_CATALOG_LOCK_TIMEOUT",
 		bind:  func(c *Config) value { return (*duration)(&c.Catalog.LockTimeout) },

@@ -52,7 +52,7 @@ unit: ` + "`512KiB`, `64MiB`, `1GiB`" + `.
 
 | variable | read by | meaning |
 |---|---|---|
-| ` + "`LANDFAST_URL` | `landfast warehouse`" + ` | the server to talk to, when there is no ` + "`--url`" + ` |
+| ` + "`LANDFAST_URL` | `landfast warehouse`, `landfast locks`" + ` | the server to talk to, when there is no ` + "`--url`" + ` |
 | ` + "`LANDFAST_CACHE` | `make lint`, `make test`, `make conformance`" + ` | where what they download and build is kept |
 `)
 	return b.String()

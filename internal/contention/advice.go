@@ -29,10 +29,11 @@ const (
 // situation is one key that advice is about, and what else is known.
 type situation struct {
 	lock.KeyState
-	all      []lock.KeyState
-	queue    int // how many it holds up
-	queueMax int
-	now      time.Time
+	hot    HotKey // zero: the key is not among the hot ones
+	all    []lock.KeyState
+	queue  int // how many it holds up
+	server Server
+	now    time.Time
 }
 
 // patterns are what advice knows about a key, the gravest first: of those that fit the first is given. Each
@@ -42,23 +43,28 @@ var patterns = []struct {
 	text func(situation) string
 }{
 	{"queue-full", queueFull},
+	{"retry", retry},
 	{"long-hold", heldLong},
 	{"namespace-drop", namespaceDrop},
+	{"conflicts", conflicts},
 	{"transactions", transactions},
 	{"one-name", oneName},
 	{"hot-table", hotTable},
 	{"client-locations", clientLocations},
-	{"retry", retry},
 	{"structure", structure},
 }
 
 // advise gives a line for each key that needs one, in the order of states, then for namespaces and
 // for what was hot in the last minute.
-func advise(states []lock.KeyState, hot []HotKey, queueMax int, now time.Time) []Advice {
+func advise(states []lock.KeyState, hot []HotKey, server Server, now time.Time) []Advice {
 	var lines []Advice
 	said, repeated := map[key.Key]bool{}, map[string]bool{}
+	byKey := make(map[key.Key]HotKey, len(hot))
+	for _, h := range hot {
+		byKey[h.Key] = h
+	}
 	for _, s := range states {
-		at := situation{s, states, queueLength(s), queueMax, now}
+		at := situation{s, byKey[s.Key], states, queueLength(s), server, now}
 		for _, p := range patterns {
 			text := p.text(at)
 			if text == "" {
@@ -77,11 +83,9 @@ func advise(states []lock.KeyState, hot []HotKey, queueMax int, now time.Time) [
 			continue
 		}
 		each := h.Waited / time.Duration(max(h.Waits, 1))
-		switch {
-		case h.Conflicts >= busyConflicts:
-			lines = append(lines, Advice{Name(h.Key), "conflicts", fmt.Sprintf(
-				"%d batches of the last minute lost against another change here, and were decided again: what writes here does not queue for it; landfast_conflicts_total says which operations", h.Conflicts)})
-		case h.Waits >= busyWaits && each >= busyWait && h.Key.Level == key.TableName:
+		if text := conflicts(situation{KeyState: lock.KeyState{Key: h.Key}, hot: h, server: server}); text != "" {
+			lines = append(lines, Advice{Name(h.Key), "conflicts", text})
+		} else if h.Waits >= busyWaits && each >= busyWait && h.Key.Level == key.TableName {
 			lines = append(lines, Advice{Name(h.Key), "hot-table", fmt.Sprintf(
 				"%d requests of the last minute waited here, %v each: fewer and larger commits wait less", h.Waits, roughly(each))})
 		}
@@ -98,10 +102,10 @@ func roughly(d time.Duration) time.Duration {
 }
 
 func queueFull(s situation) string {
-	if s.queue < s.queueMax*3/4 {
+	if s.queue < s.server.QueueMax*3/4 {
 		return ""
 	}
-	return fmt.Sprintf("%d requests wait, and at most %d may: those that come then are refused with 429; let fewer clients write here at a time", s.queue, s.queueMax)
+	return fmt.Sprintf("%d requests wait, and at most %d may: those that come then are refused with 429; let fewer clients write here at a time", s.queue, s.server.QueueMax)
 }
 
 func heldLong(s situation) string {
@@ -113,8 +117,28 @@ func heldLong(s situation) string {
 	if age < longHold {
 		return ""
 	}
-	return fmt.Sprintf("%s (request %s) has it for %v: something that it does is slow: if landfast_store_commit_seconds is high the disk of the catalog, otherwise the place of the warehouse's files, or a very large metadata file",
-		h.Owner.Op, h.Owner.RequestID, roughly(age))
+	records := "landfast_store_commit_seconds is high the disk of the catalog"
+	if s.server.Shared {
+		records = `landfast_postgres_round_trip_seconds{kind="apply"} is high PostgreSQL: its disk, or a synchronous standby that does not answer (SELECT * FROM pg_stat_replication)`
+	}
+	return fmt.Sprintf("%s (request %s) has it for %v: something that it does is slow: if %s, otherwise the place of the warehouse's files, or a very large metadata file",
+		h.Owner.Op, h.Owner.RequestID, roughly(age), records)
+}
+
+// conflicts are graver than waits: work was thrown away. One instance alone has them only between requests that
+// do not queue for the same key; those of several have no queue in common.
+func conflicts(s situation) string {
+	if s.hot.Conflicts < busyConflicts {
+		return ""
+	}
+	text := fmt.Sprintf("%d batches of the last minute lost against another change here, and were decided again: ", s.hot.Conflicts)
+	switch {
+	case !s.server.Shared:
+		return text + "what writes here does not queue for it; landfast_conflicts_total says which operations"
+	case s.Key.Level == key.TableName || s.Key.Level == key.Pointer:
+		return text + "its writers queue, but in each instance for itself, and those of several instances meet in PostgreSQL; send the writers of this table to one instance"
+	}
+	return text + "what writes here does not queue for it, or goes to several instances, each with a queue of its own; landfast_conflicts_total says which operations"
 }
 
 func namespaceDrop(s situation) string {
@@ -161,8 +185,10 @@ func clientLocations(s situation) string {
 	return "new namespaces, and tables at locations that clients chose, are compared with all others, one after another: leave the location out of creates, so that the server chooses one and nothing waits"
 }
 
+// retry sees also those that keep their place at the idempotency key: two requests of one key want the same table, and
+// the second waits for that, which comes first in the lock order.
 func retry(s situation) string {
-	if s.Key.Level != key.Once || s.queue == 0 {
+	if s.Key.Level != key.Once || len(s.Holders)+len(s.Waiters) < 2 {
 		return ""
 	}
 	return "a request was sent again under its idempotency key before the first was answered: it waits for that answer; the client's timeout is shorter than the server's request_timeout"

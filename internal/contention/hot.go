@@ -3,11 +3,14 @@ package contention
 import (
 	"cmp"
 	"container/heap"
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
 )
 
 // The window of [Hot] is a minute, in slices that are forgotten one by one.
@@ -69,6 +72,34 @@ func (h *Hot) Wait(k key.Key, waited time.Duration) {
 
 // Conflict counts one decision that lost because k had changed.
 func (h *Hot) Conflict(k key.Key) { h.count(HotKey{Key: k, Conflicts: 1}) }
+
+// Lost counts a batch whose conditions did not hold. What is bound to a name is changed at its pointer, whose id
+// says nothing to a person: it is counted at the name, where the batch tells which that is.
+func (h *Hot) Lost(b store.Batch, conds []store.Cond) {
+	for _, c := range conds {
+		h.Conflict(named(c.Key, b.Writes))
+	}
+}
+
+// named is the name of the table or view whose pointer is among the writes; any other key is itself.
+func named(k key.Key, writes []store.Write) key.Key {
+	i := slices.IndexFunc(writes, func(w store.Write) bool { return w.Key == k })
+	if k.Level != key.Pointer || i < 0 {
+		return k
+	}
+	var bound struct {
+		Ident struct {
+			Namespace []string `json:"namespace"`
+			Name      string   `json:"name"`
+		} `json:"ident"`
+	}
+	// It is for people alone: what cannot be read stays the pointer.
+	if json.Unmarshal(writes[i].Value, &bound) != nil || len(bound.Ident.Namespace) == 0 {
+		return k
+	}
+	warehouse, _, _ := strings.Cut(k.Path, "//") // its name needs no escape
+	return key.ForTableName(warehouse, bound.Ident.Namespace, bound.Ident.Name)
+}
 
 func (h *Hot) count(event HotKey) {
 	h.mu.Lock()

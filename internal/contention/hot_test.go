@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/landfast/landfast/internal/key"
+	"github.com/landfast/landfast/internal/store"
 )
 
 func table(i int) key.Key {
@@ -219,6 +220,32 @@ func BenchmarkHot(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				hot.Wait(all[i%keys], time.Millisecond)
+			}
+		})
+	}
+}
+
+// TestLost: a conflict is counted where a person finds it.
+func TestLost(t *testing.T) {
+	orders := key.ForTableName("main", []string{"sales", "a/b"}, "orders")
+	pointer, other := key.ForPointer("main", "p"), key.ForPointer("main", "q")
+	bound := `{"kind":"table","ident":{"namespace":["sales","a/b"],"name":"orders"}}`
+	for name, c := range map[string]struct {
+		lost  key.Key
+		write store.Write
+		want  key.Key
+	}{
+		"a pointer that the batch moves":   {pointer, store.Write{Key: pointer, Value: []byte(bound)}, orders},
+		"one that it only rests on":        {pointer, store.Write{Key: other, Value: []byte(bound)}, pointer},
+		"one that it removes":              {pointer, store.Write{Key: pointer, Delete: true}, pointer},
+		"one that does not say":            {pointer, store.Write{Key: pointer, Value: []byte(`{}`)}, pointer},
+		"a name, whatever is written here": {orders, store.Write{Key: orders, Value: []byte(bound)}, orders},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hot := NewHot(newHandClock().now)
+			hot.Lost(store.Batch{Writes: []store.Write{c.write}}, []store.Cond{store.Is(c.lost, "v")})
+			if diff := cmp.Diff([]HotKey{{Key: c.want, Conflicts: 1}}, hot.Top(10)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}

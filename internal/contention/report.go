@@ -87,9 +87,16 @@ type Advice struct {
 	Text    string `json:"text"`
 }
 
-// Look makes a report of the lock table's state at now, in which a key holds up at most queueMax
-// requests, and of the last minute's hot keys. It is a pure function and keeps nothing of its arguments.
-func Look(states []lock.KeyState, hot []HotKey, queueMax int, now time.Time) Report {
+// Server is what advice must know of the server whose lock table is looked at.
+type Server struct {
+	QueueMax int // how many requests a key holds up at most
+	// Shared says that the records are in PostgreSQL, where other instances may write, too. None sees the queues of another.
+	Shared bool
+}
+
+// Look makes a report of the lock table's state at now and of the last minute's hot keys. It is a pure function
+// and keeps nothing of its arguments.
+func Look(states []lock.KeyState, hot []HotKey, server Server, now time.Time) Report {
 	r := Report{AtMillis: now.UnixMilli()}
 	fronts := make(map[key.Key]lock.Entry, len(states))
 	for _, s := range states {
@@ -118,7 +125,7 @@ func Look(states []lock.KeyState, hot []HotKey, queueMax int, now time.Time) Rep
 	for _, h := range hot[:min(len(hot), hotMax)] {
 		r.Hot = append(r.Hot, Hottest{Name(h.Key), h.Waits, h.Waited.Milliseconds(), h.Conflicts, h.Missing})
 	}
-	r.Advice = advise(worst, hot, queueMax, now)
+	r.Advice = advise(worst, hot, server, now)
 	return r
 }
 

@@ -58,7 +58,7 @@ func TestLook(t *testing.T) {
 		shared,
 		elsewhere(state(items, ""), "commit-transaction t1", orders),
 		batch,
-	}, []HotKey{{Key: orders, Waits: 3, Waited: 1500 * time.Microsecond, Conflicts: 1, Missing: 2}}, 1024, now)
+	}, []HotKey{{Key: orders, Waits: 3, Waited: 1500 * time.Microsecond, Conflicts: 1, Missing: 2}}, Server{QueueMax: 1024}, now)
 	want := Report{
 		AtMillis: 1_700_000_000_000, Held: 2, Awaited: 1, Waiting: 1,
 		Keys: []Key{
@@ -94,7 +94,7 @@ func TestLookIsBounded(t *testing.T) {
 		states = append(states, s)
 	}
 	hot := make([]HotKey, 50)
-	got := Look(states, hot, 1024, now)
+	got := Look(states, hot, Server{QueueMax: 1024}, now)
 	if len(got.Keys) != 100 || got.KeysLeftOut != 900 || got.Held != 1000 || got.Awaited != 999 || got.Waiting != 999*1000/2 {
 		t.Errorf("%d keys, %d left out, %d held, %d awaited, %d waiting", len(got.Keys), got.KeysLeftOut, got.Held, got.Awaited, got.Waiting)
 	}
@@ -140,6 +140,8 @@ func many(n int, op string) []string {
 func TestAdvice(t *testing.T) {
 	old := state(orders, "commit-table c1", many(5, "commit-table")...)
 	old.Holders[0].Since = now.Add(-12340 * time.Millisecond)
+	oldOnce := elsewhere(state(key.ForOnce("main", "k"), "commit-table c1"), "commit-table c2", orders)
+	oldOnce.Holders[0].Since = old.Holders[0].Since
 	together := state(orders, "commit-table c1", many(5, "commit-table")...)
 	together.Holders = append(together.Holders, together.Holders[0], together.Holders[0])
 	var creates []lock.KeyState
@@ -185,6 +187,9 @@ func TestAdvice(t *testing.T) {
 			[]string{"warehouse main: structure: 2 changes of the warehouse itself wait"}},
 		"a retry": {[]lock.KeyState{state(key.ForOnce("main", "k"), "commit-table c1", "commit-table c1")}, nil,
 			[]string{"idempotency key main/k: retry: "}},
+		"a retry that waits for the table": {[]lock.KeyState{oldOnce, old}, nil,
+			[]string{"table main/sales/orders: long-hold: ", "idempotency key main/k: retry: "}},
+		"a first try that waits for the table": {[]lock.KeyState{state(orders, "commit-table c1"), elsewhere(state(key.ForOnce("main", "k"), ""), "commit-table c2", orders)}, nil, nil},
 		"hot a while ago": {nil, []HotKey{{Key: orders, Waits: 120, Waited: 6 * time.Second}},
 			[]string{"table main/sales/orders: hot-table: 120 requests of the last minute waited here, 50ms each"}},
 		"hot, but quick":         {nil, []HotKey{{Key: orders, Waits: 100_000, Waited: 1000 * time.Second}}, nil},
@@ -195,36 +200,75 @@ func TestAdvice(t *testing.T) {
 		"conflicts now and then": {nil, []HotKey{{Key: sales, Conflicts: 119}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Look(c.states, c.hot, 100, now).Advice
-			if len(got) != len(c.want) {
-				t.Fatalf("got %+v, want %v", got, c.want)
-			}
-			for i, a := range got {
-				line := a.Key + ": " + a.Pattern + ": " + a.Text
-				if !strings.HasPrefix(line, c.want[i]) {
-					t.Errorf("got  %s\nwant %s", line, c.want[i])
-				}
-				if strings.ContainsAny(a.Text, "\n\t") || strings.Contains(a.Text, "%!") {
-					t.Errorf("not one clean line: %q", a.Text)
-				}
+			wantAdvice(t, c.want, Look(c.states, c.hot, Server{QueueMax: 100}, now).Advice)
+		})
+	}
+}
+
+// TestAdviceWhereRecordsAreShared: what differs where other instances write, too.
+func TestAdviceWhereRecordsAreShared(t *testing.T) {
+	old := state(orders, "commit-table c1")
+	old.Holders[0].Since = now.Add(-12 * time.Second)
+	crowded := state(orders, "commit-table c1", many(5, "commit-table")...)
+	const lost = ": conflicts: 120 batches of the last minute lost against another change here, and were decided again: "
+	const instances = "its writers queue, but in each instance for itself, and those of several instances meet in PostgreSQL; send the writers of this table to one instance"
+	pointer := key.ForPointer("main", "p")
+	for name, c := range map[string]struct {
+		states      []lock.KeyState
+		hot         []HotKey
+		alone, with string // key: pattern: how the text begins
+	}{
+		"conflicts at a table":   {nil, []HotKey{{Key: orders, Conflicts: 120}}, "table main/sales/orders" + lost + "what writes here does not queue for it; landfast", "table main/sales/orders" + lost + instances},
+		"at one not known":       {nil, []HotKey{{Key: pointer, Conflicts: 120}}, "pointer main/p" + lost + "what writes here does not queue for it; landfast", "pointer main/p" + lost + instances},
+		"at a namespace":         {nil, []HotKey{{Key: sales, Conflicts: 120}}, "namespace main/sales" + lost + "what writes here does not queue for it; landfast", "namespace main/sales" + lost + "what writes here does not queue for it, or goes to several instances"},
+		"graver than a crowd":    {[]lock.KeyState{crowded}, []HotKey{{Key: orders, Waits: 9, Conflicts: 120}}, "table main/sales/orders" + lost, "table main/sales/orders" + lost + instances},
+		"less than many":         {[]lock.KeyState{crowded}, []HotKey{{Key: orders, Waits: 9, Conflicts: 119}}, "table main/sales/orders: hot-table: ", "table main/sales/orders: hot-table: "},
+		"crowd at another table": {[]lock.KeyState{crowded}, []HotKey{{Key: items, Waits: 9, Conflicts: 119}}, "table main/sales/orders: hot-table: ", "table main/sales/orders: hot-table: "},
+		"held long": {[]lock.KeyState{old}, nil, "table main/sales/orders: long-hold: commit-table (request c1) has it for 12s: something that it does is slow: if landfast_store_commit_seconds is high the disk of the catalog, otherwise the place",
+			`table main/sales/orders: long-hold: commit-table (request c1) has it for 12s: something that it does is slow: if landfast_postgres_round_trip_seconds{kind="apply"} is high PostgreSQL: its disk, or a synchronous standby that does not answer (SELECT * FROM pg_stat_replication), otherwise the place`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for shared, want := range map[bool]string{false: c.alone, true: c.with} {
+				wantAdvice(t, []string{want}, Look(c.states, c.hot, Server{QueueMax: 100, Shared: shared}, now).Advice)
 			}
 		})
 	}
 }
 
-// Every pattern that advice may name has its section in docs/contention.md.
+// wantAdvice compares with how the lines begin.
+func wantAdvice(t *testing.T, want []string, got []Advice) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %+v, want %v", got, want)
+	}
+	for i, a := range got {
+		line := a.Key + ": " + a.Pattern + ": " + a.Text
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("got  %s\nwant %s", line, want[i])
+		}
+		if strings.ContainsAny(a.Text, "\n\t") || strings.Contains(a.Text, "%!") {
+			t.Errorf("not one clean line: %q", a.Text)
+		}
+	}
+}
+
+// Every pattern that advice may name has its section in docs/contention.md, with an output in which it is named.
 func TestPatternsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/contention.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"bulk-creation", "conflicts", "foreign-transaction", "prepared-transaction", "slow-batch"}
+	names := []string{"bulk-creation", "foreign-transaction", "prepared-transaction", "slow-batch"}
 	for _, p := range patterns {
 		names = append(names, p.name)
 	}
 	for _, name := range names {
-		if !strings.Contains(string(page), "\n### "+name+": ") {
+		_, section, there := strings.Cut(string(page), "\n### "+name+": ")
+		section, _, _ = strings.Cut(section, "\n##")
+		if !there {
 			t.Errorf("no section %s", name)
+		} else if name != "hot-table" && !strings.Contains(section, "-->\n```text\n$ landfast locks\n") || !strings.Contains(string(page), ": "+name+": ") {
+			t.Errorf("section %s has no output", name) // that of hot-table stands before it, and one of a moment later in it
 		}
 	}
 }
@@ -236,6 +280,6 @@ func BenchmarkLook(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		Look(waiters, nil, 1024, now)
+		Look(waiters, nil, Server{QueueMax: 1024}, now)
 	}
 }

@@ -21,6 +21,7 @@ type Session struct {
 
 	User, Application, Address string
 	State                      string        // empty: our user may not see it
+	WaitEvent                  string        // what it waits for inside the database: SyncRep is a synchronous standby; empty: nothing
 	Transaction                time.Duration // its age; 0: there is none, or our user may not see it
 	Attempt                    time.Duration // how long one of ours has waited
 	// BlockedBy are the PIDs that it waits for, 0 for a prepared transaction.
@@ -157,14 +158,30 @@ func (s Session) pattern() string {
 	return "slow-batch"
 }
 
+// slowBatch speaks of a batch of ours that takes what none takes, whether or not another waits for it yet: those that
+// would wait are most often in the queue of its instance. One that waits for a row is not slow itself, and what we
+// do for no request may take long.
+func (s Session) slowBatch(waiters int) string {
+	if s.Transaction < longHold || len(s.BlockedBy) > 0 || waiters == 0 && s.Operation == "" {
+		return ""
+	}
+	who := "a batch of " + s.Instance
+	if s.Operation != "" {
+		who += fmt.Sprintf(" (%s, request %s)", s.Operation, cmp.Or(s.RequestID, "-"))
+	}
+	event := ""
+	if s.WaitEvent != "" {
+		event = "; it waits for " + s.WaitEvent
+	}
+	return fmt.Sprintf("%s has run for %v, batches that wait for it: %d%s; PostgreSQL itself is slow: its disk, or a synchronous standby that does not answer (SELECT * FROM pg_stat_replication)",
+		who, roughly(s.Transaction), waiters, event)
+}
+
 // advice says what to do about a session for which so many of our batches wait, or nothing.
 func (s Session) advice(waiters int) string {
 	switch {
-	case s.Instance != "" && (waiters == 0 || s.Transaction < longHold):
-		return ""
 	case s.Instance != "":
-		return fmt.Sprintf("a batch of %s has run for %v, batches that wait for it: %d; PostgreSQL itself is slow: its disk, or a synchronous standby that does not answer (SELECT * FROM pg_stat_replication)",
-			s.Instance, roughly(s.Transaction), waiters)
+		return s.slowBatch(waiters)
 	case waiters == 0 && s.State != "" && s.Transaction < longHold:
 		return ""
 	}

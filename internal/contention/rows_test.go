@@ -28,7 +28,7 @@ func ours(pid int, instance, request string, waited time.Duration, by ...int) Se
 func TestAddRows(t *testing.T) {
 	held := state(orders, "commit-table 0198a000-0000-7000-8000-000000000001")
 	held.Holders[0].Since = now.Add(-3 * time.Second)
-	r := Look([]lock.KeyState{held}, nil, 1024, now)
+	r := Look([]lock.KeyState{held}, nil, Server{QueueMax: 1024, Shared: true}, now)
 	if len(r.Advice) != 1 || r.Advice[0].Pattern != "long-hold" {
 		t.Fatalf("before: %+v", r.Advice)
 	}
@@ -65,7 +65,7 @@ func TestAddRows(t *testing.T) {
 // What could not be read is said, and the rest of the report is as it was.
 func TestAddRowsThatCouldNotBeRead(t *testing.T) {
 	states := []lock.KeyState{state(orders, "commit-table c1", many(5, "commit-table")...)}
-	want, got := Look(states, nil, 1024, now), Look(states, nil, 1024, now)
+	want, got := Look(states, nil, Server{QueueMax: 1024, Shared: true}, now), Look(states, nil, Server{QueueMax: 1024, Shared: true}, now)
 	got.AddRows("catalog-1", nil, errors.New("no connection"))
 	want.Database = &Database{Instance: "catalog-1", Problem: "no connection"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -80,7 +80,7 @@ func TestAddRowsIsBounded(t *testing.T) {
 		foreign.PID = 1000 + i
 		sessions = append(sessions, foreign, ours(i+1, "catalog-1", fmt.Sprint("r", i), time.Duration(i)*time.Millisecond, 1000+i))
 	}
-	r := Look([]lock.KeyState{state(orders, "commit-table c1", many(5, "commit-table")...)}, nil, 1024, now)
+	r := Look([]lock.KeyState{state(orders, "commit-table c1", many(5, "commit-table")...)}, nil, Server{QueueMax: 1024, Shared: true}, now)
 	r.AddRows("catalog-1", sessions, nil)
 	d := r.Database
 	if len(d.Waiters) != 100 || d.WaitersLeftOut != 200 || len(d.Foreign) != 100 || d.ForeignLeftOut != 200 || len(r.Advice) != 20 {
@@ -92,6 +92,10 @@ func TestAddRowsIsBounded(t *testing.T) {
 }
 
 func TestRowAdvice(t *testing.T) {
+	syncing := ours(1, "a", "r", 12*time.Second)
+	syncing.WaitEvent = "SyncRep"
+	housekeeping := ours(1, "a", "", time.Minute)
+	housekeeping.Operation = ""
 	with := func(change func(*Session)) Session {
 		s := psql
 		change(&s)
@@ -116,10 +120,18 @@ func TestRowAdvice(t *testing.T) {
 			[]string{"PostgreSQL: prepared-transaction: batches of ours that wait for a transaction that was prepared and neither committed nor rolled back: 1; " +
 				"find it with SELECT * FROM pg_prepared_xacts and end it with ROLLBACK PREPARED"}},
 		"a slow batch of ours": {[]Session{ours(1, "a", "r", 1500*time.Millisecond), ours(2, "b", "q", time.Millisecond, 1)},
-			[]string{"session 1: slow-batch: a batch of a has run for 1.5s, batches that wait for it: 1; PostgreSQL itself is slow: its disk, or a synchronous " +
+			[]string{"session 1: slow-batch: a batch of a (commit-table, request r) has run for 1.5s, batches that wait for it: 1; PostgreSQL itself is slow: its disk, " +
+				"or a synchronous standby that does not answer (SELECT * FROM pg_stat_replication)"}},
+		"a batch that hangs at its COMMIT, and nobody waits for it yet": {[]Session{syncing},
+			[]string{"session 1: slow-batch: a batch of a (commit-table, request r) has run for 12s, batches that wait for it: 0; it waits for SyncRep; PostgreSQL itself is slow: " +
+				"its disk, or a synchronous standby that does not answer (SELECT * FROM pg_stat_replication)"}},
+		"a batch that is long, but not longer than some are": {[]Session{ours(1, "a", "r", longHold-1)}, nil},
+		"a batch that waits itself, for one that is quick":   {[]Session{ours(1, "a", "r", 1500*time.Millisecond, 2), ours(2, "b", "q", time.Millisecond)}, nil},
+		"what we do for no request, and nobody waits":        {[]Session{housekeeping}, nil},
+		"what we do for no request, and a batch waits": {[]Session{housekeeping, ours(2, "b", "q", time.Millisecond, 1)},
+			[]string{"session 1: slow-batch: a batch of a has run for 1m0s, batches that wait for it: 1; PostgreSQL itself is slow: its disk, or a synchronous " +
 				"standby that does not answer (SELECT * FROM pg_stat_replication)"}},
 		"batches that wait for each other, shortly": {[]Session{ours(1, "a", "r", 15*time.Millisecond), ours(2, "b", "q", time.Millisecond, 1)}, nil},
-		"an old batch that nobody waits for":        {[]Session{ours(1, "a", "r", 1500*time.Millisecond)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Report{AtMillis: now.UnixMilli()}

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// Lifetime is how long a duty outlives its last prolongation: after so long another takes over.
+	// Lifetime is how long a duty outlives its last renewal: after so long another takes over.
 	Lifetime = time.Minute
-	// margin is how long before its end an owner stops, for clocks that differ.
+	// margin is how long before its end an owner stops, for clocks that differ and for the step that it has just begun.
 	margin = 20 * time.Second
-	// prolongEvery leaves several tries.
-	prolongEvery = 10 * time.Second
+	// renewEvery leaves several tries.
+	renewEvery = 10 * time.Second
 )
 
 // Roster is the duties of one process. A nil one is that of a process which is alone: it has all
@@ -34,41 +34,74 @@ type Roster struct {
 	run   kernel.Runner
 	owner string
 	log   *slog.Logger
+	now   func() moment
 
-	// changing is held while records change, so that none is prolonged after it has ended.
+	// changing is held while records change, so that none is renewed after it has ended.
 	changing sync.Mutex
 
 	mu   sync.Mutex
-	held map[string]time.Time // by name: until when it is certainly ours
+	held map[string]*hold // by name: from before Take asks for it until it has been given up
+}
+
+// A hold is one taking of a duty. When the duty is taken again that is another hold, so that nothing which is learned
+// about the one is believed of the other.
+type hold struct {
+	ours  bool   // it was taken, and has been neither lost nor given up since: once false after that, it stays false
+	until moment // as long as it is certainly ours
 }
 
 // New makes the Roster of a process. The owner is a fresh id.
 func New(run kernel.Runner, owner string, log *slog.Logger) *Roster {
-	return &Roster{run: run, owner: owner, log: log, held: map[string]time.Time{}}
+	return &Roster{run: run, owner: owner, log: log, now: now, held: map[string]*hold{}}
 }
 
 // Take takes the duties of these names that nobody has, and gives them. Each is ours, as long as Run runs, until
-// Done or Recurs. every is the least time since one was last done; 0 for what does not come again. No two
-// goroutines may take one name. After an error there are none.
+// Done or Recurs, or until it is lost, which Has tells. every is the least time since one was last done; 0 for what does
+// not come again. What this process has taken it does not take again before Done or Recurs has returned, even if it was
+// lost: whoever is still at it would mistake the new taking for its own. After an error there are none.
 func (r *Roster) Take(ctx context.Context, every time.Duration, names ...string) ([]string, error) {
 	if r == nil || len(names) == 0 {
 		return names, nil
 	}
-	return r.take(ctx, every, names)
+	names = r.reserve(names)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	until := r.now().add(Lifetime - margin) // by our clocks, from before the record says so
+	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: Lifetime, Every: every}}
+	err := r.run.Do(ctx, op)
+	var taken []string
+	if err == nil {
+		taken = op.Result.Taken
+	}
+	r.settle(names, taken, until)
+	return taken, err
 }
 
-func (r *Roster) take(ctx context.Context, every time.Duration, names []string) ([]string, error) {
-	until := time.Now().Add(Lifetime - margin) // by our clock, from before the record says so
-	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: Lifetime, Every: every}}
-	if err := r.run.Do(ctx, op); err != nil {
-		return nil, err
-	}
+// reserve gives those of the names that this process has nothing to do with, and keeps them for the caller.
+func (r *Roster) reserve(names []string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range op.Result.Taken {
-		r.held[name] = until
+	var free []string
+	for _, name := range names {
+		if r.held[name] == nil {
+			r.held[name] = &hold{}
+			free = append(free, name)
+		}
 	}
-	return op.Result.Taken, nil
+	return free
+}
+
+// settle ends a reservation: what was taken is ours, and the rest is free.
+func (r *Roster) settle(reserved, taken []string, until moment) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range reserved {
+		delete(r.held, name)
+	}
+	for _, name := range taken {
+		r.held[name] = &hold{ours: true, until: until}
+	}
 }
 
 // Has tells whether a duty that was taken is certainly ours at this moment.
@@ -77,9 +110,9 @@ func (r *Roster) Has(name string) bool {
 		return true
 	}
 	r.mu.Lock()
-	until, held := r.held[name]
-	r.mu.Unlock()
-	return held && time.Now().Before(until)
+	defer r.mu.Unlock()
+	h := r.held[name]
+	return h != nil && h.ours && r.now().before(h.until)
 }
 
 // Done gives up duties that were taken, done or not. Where that fails another takes them when
@@ -93,11 +126,8 @@ func (r *Roster) end(ctx context.Context, recurs bool, names []string) {
 	if r == nil || len(names) == 0 {
 		return
 	}
-	r.mu.Lock()
-	for _, name := range names {
-		delete(r.held, name)
-	}
-	r.mu.Unlock()
+	r.disown(names)
+	defer r.free(names) // only now: a taking that came before the record has ended would end with it
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	op := &catalog.EndDuties{Request: catalog.EndDutiesRequest{Names: names, Owner: r.owner, Recurs: recurs}}
@@ -106,12 +136,32 @@ func (r *Roster) end(ctx context.Context, recurs bool, names []string) {
 	}
 }
 
-// Run prolongs what is taken until ctx is done.
+// disown says of duties that they are ours no more, whatever a renewal that is under way finds.
+func (r *Roster) disown(names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		if h := r.held[name]; h != nil {
+			h.ours = false
+		}
+	}
+}
+
+// free lets duties be taken again.
+func (r *Roster) free(names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		delete(r.held, name)
+	}
+}
+
+// Run renews what is taken until ctx is done.
 func (r *Roster) Run(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	tick := time.NewTicker(prolongEvery)
+	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -119,34 +169,59 @@ func (r *Roster) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		r.prolong(ctx)
+		r.renew(ctx)
 	}
 }
 
-func (r *Roster) prolong(ctx context.Context) {
+// renew moves on the ends of what is ours, and finds out what is not any more. An error says neither, even if the outcome is
+// unknown: each stays ours until the end it had, and the next renewal asks again.
+func (r *Roster) renew(ctx context.Context) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	r.mu.Lock()
-	names := slices.Sorted(maps.Keys(r.held))
-	r.mu.Unlock()
-	if len(names) == 0 {
+	holds := r.ours()
+	if len(holds) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, prolongEvery)
+	ctx, cancel := context.WithTimeout(ctx, renewEvery)
 	defer cancel()
-	until := time.Now().Add(Lifetime - margin)
-	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: Lifetime}}
+	until := r.now().add(Lifetime - margin)
+	op := &catalog.RenewDuties{Request: catalog.RenewDutiesRequest{Names: slices.Sorted(maps.Keys(holds)), Owner: r.owner, Lifetime: Lifetime}}
 	if err := r.run.Do(ctx, op); err != nil {
 		if ctx.Err() == nil {
 			r.log.LogAttrs(ctx, slog.LevelWarn, "work in progress could not be prolonged; it is tried again", slog.Any("err", err))
 		}
 		return
 	}
+	if lost := r.renewed(holds, op.Result.Renewed, until); len(lost) > 0 {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "work in progress was taken over, for it was not prolonged in time", slog.Any("names", lost))
+	}
+}
+
+// ours gives what is ours now.
+func (r *Roster) ours() map[string]*hold {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range op.Result.Taken {
-		if _, held := r.held[name]; held { // else it ends at this moment
-			r.held[name] = until
+	holds := map[string]*hold{}
+	for name, h := range r.held {
+		if h.ours {
+			holds[name] = h
 		}
 	}
+	return holds
+}
+
+// renewed believes what a renewal of holds has found, but of those that were given up meanwhile, and gives what was lost.
+func (r *Roster) renewed(holds map[string]*hold, names []string, until moment) (lost []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		holds[name].until = until
+	}
+	for _, name := range slices.Sorted(maps.Keys(holds)) {
+		if h := holds[name]; h.ours && !slices.Contains(names, name) {
+			h.ours = false
+			lost = append(lost, name)
+		}
+	}
+	return lost
 }

@@ -3,6 +3,7 @@ package duty_test
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/duty"
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/kernel/kerneltest"
@@ -24,9 +26,30 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // process makes the Roster of one process on a store that others may share, as that process's kernel sees it.
 func process(db store.Atomic, owner string) *duty.Roster {
-	k := kernel.New(kernel.Options{Store: db, Files: &kerneltest.Files{}, Queue: local.New(local.Options{}), CheckPurity: true, Limit: time.Minute})
-	return duty.New(k, owner, slog.New(slog.DiscardHandler))
+	return processBy(runner(db, time.Now), owner)
 }
+
+func processBy(run kernel.Runner, owner string) *duty.Roster {
+	return duty.New(run, owner, slog.New(slog.DiscardHandler))
+}
+
+func runner(db store.Atomic, now func() time.Time) kernel.Runner {
+	return kernel.New(kernel.Options{Store: db, Now: now, Files: &kerneltest.Files{}, Queue: local.New(local.Options{}), CheckPurity: true, Limit: time.Minute})
+}
+
+// wire is a way to the store on which every operation meets with what meet does. It changes only while none is on its way.
+type wire struct {
+	kernel.Runner
+	meet func(op kernel.Operation, do func() error) error
+}
+
+func (w *wire) Do(ctx context.Context, op kernel.Operation) error {
+	return w.meet(op, func() error { return w.Runner.Do(ctx, op) })
+}
+
+func passes(_ kernel.Operation, do func() error) error { return do() }
+
+func isRenewal(op kernel.Operation) bool { return op.Plan().Op == new(catalog.RenewDuties).Plan().Op }
 
 // live has a process prolong its duties; stop is its freezing.
 func live(r *duty.Roster) (stop func()) {
@@ -107,6 +130,281 @@ func TestFrozen(t *testing.T) {
 		a.Done(t.Context(), "x")
 		wantTaken(t, a, 0, []string{"x"}, nil)
 	})
+}
+
+// A process that thaws after another has taken its duty has lost it for good: whatever the other did with it, nothing gives
+// it back to who is still at work on it. Once that has given it up it is taken like any other.
+func TestThawed(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		every time.Duration
+		does  func(b *duty.Roster) // with what it has taken over
+		next  []string             // what a third process gets an hour later
+	}{
+		"another is at it":                {0, func(*duty.Roster) {}, nil},
+		"another has ended it":            {0, func(b *duty.Roster) { b.Done(ctx, "x") }, []string{"x"}},
+		"another has done what recurs":    {time.Hour, func(b *duty.Roster) { b.Recurs(ctx, "x") }, []string{"x"}},
+		"another has given up a sweep":    {time.Hour, func(b *duty.Roster) { b.Done(ctx, "x") }, []string{"x"}},
+		"another has ended it, and again": {0, func(b *duty.Roster) { b.Done(ctx, "x"); _, _ = b.Take(ctx, 0, "x"); b.Done(ctx, "x") }, []string{"x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := mem.New()
+				a, b, third := process(db, "a"), process(db, "b"), process(db, "c")
+				defer live(b)()
+				defer live(third)()
+				wantTaken(t, a, c.every, []string{"x"}, []string{"x"}) // and freezes
+				time.Sleep(duty.Lifetime)
+				wantTaken(t, b, c.every, []string{"x"}, []string{"x"})
+				c.does(b)
+				defer live(a)()
+				for range 3600 {
+					time.Sleep(time.Second)
+					if a.Has("x") {
+						t.Fatal("it has the duty back")
+					}
+				}
+				wantTaken(t, third, c.every, []string{"x"}, c.next)
+
+				owner := b
+				if len(c.next) > 0 {
+					owner = third
+				}
+				a.Done(t.Context(), "x")
+				wantTaken(t, a, 0, []string{"x"}, nil)
+				if a.Has("x") || !owner.Has("x") {
+					t.Errorf("the former owner has it: %v, the owner has it: %v", a.Has("x"), owner.Has("x"))
+				}
+				owner.Done(t.Context(), "x")
+				wantTaken(t, a, 0, []string{"x"}, []string{"x"})
+				time.Sleep(time.Hour)
+				if !a.Has("x") {
+					t.Error("a new taking was lost")
+				}
+			})
+		})
+	}
+}
+
+// What a process has taken it does not take again before it has been given up, even if it was lost: the former run would
+// have it back.
+func TestTakenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := process(mem.New(), "a")
+		wantTaken(t, a, 0, []string{"x", "x"}, []string{"x"})
+		wantTaken(t, a, 0, []string{"x", "y"}, []string{"y"})
+		time.Sleep(duty.Lifetime)
+		wantTaken(t, a, 0, []string{"x"}, nil)
+		if a.Has("x") {
+			t.Error("it is had after its time")
+		}
+		a.Done(t.Context(), "x")
+		wantTaken(t, a, 0, []string{"x"}, []string{"x"})
+	})
+}
+
+// A renewal whose outcome is unknown neither prolongs a duty nor loses it: the next one tells.
+func TestUnknownRenewal(t *testing.T) {
+	for name, c := range map[string]struct{ applied, lost bool }{
+		"applied":           {applied: true},
+		"not applied":       {},
+		"not applied, lost": {lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := mem.New()
+				w := &wire{runner(db, time.Now), func(op kernel.Operation, do func() error) error {
+					if !isRenewal(op) || c.applied {
+						if err := do(); err != nil {
+							return err
+						}
+					}
+					if isRenewal(op) {
+						return store.ErrOutcomeUnknown
+					}
+					return nil
+				}}
+				a, b := processBy(w, "a"), process(db, "b")
+				wantTaken(t, a, 0, []string{"x"}, []string{"x"})
+				stop := live(a)
+				time.Sleep(duty.Trusted - time.Second)
+				if !a.Has("x") {
+					t.Error("lost before its time")
+				}
+				stop()
+				time.Sleep(time.Second)
+				if a.Has("x") {
+					t.Error("prolonged by who knows what")
+				}
+				if c.lost {
+					time.Sleep(duty.Lifetime - duty.Trusted)
+					wantTaken(t, b, 0, []string{"x"}, []string{"x"})
+					b.Done(t.Context(), "x")
+				}
+				w.meet = passes
+				defer live(a)()
+				time.Sleep(time.Minute)
+				if a.Has("x") == c.lost {
+					t.Errorf("when renewals succeed it has the duty: %v", a.Has("x"))
+				}
+			})
+		})
+	}
+}
+
+// yieldsMax is how often others may run before what they do is missed.
+const yieldsMax = 1_000_000
+
+// What is given up while it is renewed is given up: the renewal brings back neither the duty nor its record, and does
+// nothing to a later taking.
+func TestDoneWhileRenewed(t *testing.T) {
+	for name, late := range map[string]bool{"before the record changes": false, "after the record has changed": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := mem.New()
+				w := &wire{runner(db, time.Now), passes}
+				a := processBy(w, "a")
+				wantTaken(t, a, 0, []string{"x", "y"}, []string{"x", "y"})
+				under, goOn := make(chan struct{}), make(chan struct{})
+				held := false
+				w.meet = func(op kernel.Operation, do func() error) error {
+					if a.Has("x") != isRenewal(op) {
+						t.Errorf("at %s it has x: %v", op.Plan().Op, a.Has("x"))
+					}
+					if held {
+						return do()
+					}
+					held = true
+					if !late {
+						close(under)
+						<-goOn
+						return do()
+					}
+					err := do()
+					close(under)
+					<-goOn
+					return err
+				}
+				stop := live(a)
+				<-under
+				var ending sync.WaitGroup
+				ending.Go(func() { a.Done(t.Context(), "x") })
+				for n := 0; a.Has("x") && n < yieldsMax; n++ { // Done waits for a mutex, which a bubble does not tell of
+					runtime.Gosched()
+				}
+				if a.Has("x") {
+					t.Error("what is being given up is still had")
+				}
+				wantTaken(t, a, 0, []string{"x"}, nil) // its record is still to go
+				close(goOn)
+				ending.Wait()
+				stop()
+				if a.Has("x") || !a.Has("y") {
+					t.Errorf("has what was given up: %v, has the other: %v", a.Has("x"), a.Has("y"))
+				}
+				if left, err := db.List(t.Context(), key.Duties(), "", 10); err != nil || len(left) != 1 {
+					t.Errorf("records: %v, %v; want that of y", left, err)
+				}
+				w.meet = passes
+				defer live(a)()
+				wantTaken(t, a, 0, []string{"x"}, []string{"x"})
+				time.Sleep(time.Hour)
+				if !a.Has("x") || !a.Has("y") {
+					t.Errorf("after an hour it has x: %v, y: %v", a.Has("x"), a.Has("y"))
+				}
+			})
+		})
+	}
+}
+
+// What was lost before its time, to an instance whose clock is far ahead, is not had from the next renewal on.
+func TestLostEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := mem.New()
+		ahead := func() time.Time { return time.Now().Add(time.Hour) }
+		a, b := process(db, "a"), processBy(runner(db, ahead), "b")
+		wantTaken(t, a, 0, []string{"x", "y"}, []string{"x", "y"})
+		wantTaken(t, b, 0, []string{"x"}, []string{"x"})
+		defer live(a)()
+		time.Sleep(15 * time.Second) // one renewal
+		if a.Has("x") || !a.Has("y") || !b.Has("x") {
+			t.Errorf("a has what it lost: %v, what it did not: %v; b has it: %v", a.Has("x"), a.Has("y"), b.Has("x"))
+		}
+	})
+}
+
+// The time of a duty counts from when it was asked for: that is before the record says so, however late the answer is.
+func TestLateAnswer(t *testing.T) {
+	const late = 9 * time.Second
+	for _, op := range []string{"take-duties", "renew-duties"} {
+		t.Run(op, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked time.Time // the last time
+				w := &wire{Runner: runner(mem.New(), time.Now)}
+				a := processBy(w, "a")
+				w.meet = func(met kernel.Operation, do func() error) error {
+					if met.Plan().Op != op {
+						return do()
+					}
+					asked = time.Now()
+					err := do()
+					time.Sleep(late)
+					return err
+				}
+				wantTaken(t, a, 0, []string{"x"}, []string{"x"})
+				if op == "renew-duties" {
+					stop := live(a)
+					time.Sleep(25 * time.Second) // two renewals
+					stop()
+				}
+				time.Sleep(time.Until(asked.Add(duty.Trusted)) - 1)
+				if !a.Has("x") {
+					t.Error("lost before its time")
+				}
+				time.Sleep(time.Nanosecond)
+				if a.Has("x") {
+					t.Error("had after its time")
+				}
+			})
+		})
+	}
+}
+
+// A duty is had as long as neither clock says that its time is over.
+func TestTwoClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		passes time.Duration // by the monotonic clock
+		set    time.Duration // how far the wall clock moves on beside that
+		has    bool
+	}{
+		"at once":                {0, 0, true},
+		"just in time":           {duty.Trusted - 1, 0, true},
+		"over":                   {duty.Trusted, 0, false},
+		"suspended for a moment": {0, duty.Trusted - 1, true},
+		"suspended":              {0, 3 * time.Minute, false},
+		"suspended at work":      {duty.Trusted - time.Second, time.Second, false},
+		"set back":               {duty.Trusted, -time.Hour, false},
+		"set back, in time":      {duty.Trusted - 1, -time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var set time.Duration
+				a := process(mem.New(), "a")
+				a.SetWall(func() time.Time { return time.Now().Round(0).Add(set) })
+				wantTaken(t, a, 0, []string{"x"}, []string{"x"})
+				time.Sleep(c.passes)
+				set = c.set
+				if got := a.Has("x"); got != c.has {
+					t.Errorf("has it: %v", got)
+				}
+				defer live(a)()
+				time.Sleep(time.Minute)
+				if !a.Has("x") {
+					t.Error("nobody took it, and it was not renewed")
+				}
+			})
+		})
+	}
 }
 
 // What comes again is done once in each interval, by whoever comes first.

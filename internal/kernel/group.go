@@ -542,6 +542,21 @@ func (g *group) await(v *view, blocked *store.BlockedError, began time.Time, sen
 	return nil
 }
 
+// untilFirst is a context for Apply: what it waits for before it sends the batch ends when the first of those who
+// are in it can wait no longer.
+func (v *view) untilFirst(ctx context.Context) context.Context {
+	var first time.Time
+	for _, a := range v.accepted {
+		if d, ok := a.run.ctx.Deadline(); ok && (first.IsZero() || d.Before(first)) {
+			first = d
+		}
+	}
+	if first.IsZero() {
+		return ctx
+	}
+	return store.WaitUntil(ctx, first)
+}
+
 // send applies a batch and resolves an unknown outcome. From here on no
 // client's cancellation changes anything: it would only make outcomes unknown.
 func (g *group) send(v *view, b store.Batch) error {
@@ -552,7 +567,7 @@ func (g *group) send(v *view, b store.Batch) error {
 	}
 	ctx, cancel := context.WithTimeout(detached, g.k.opt.ApplyLimit)
 	defer cancel()
-	err := g.k.opt.Store.Apply(ctx, b)
+	err := g.k.opt.Store.Apply(v.untilFirst(ctx), b)
 	if !errors.Is(err, store.ErrOutcomeUnknown) {
 		return err
 	}

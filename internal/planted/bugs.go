@@ -58,6 +58,8 @@ const (
 	CreationUnchecked  Bug = "postgres: rows affected are not counted: of two who make a record both succeed"
 	ForgottenUnchecked Bug = "postgres: a batch whose id is forgotten is applied"
 	LocksAsAsked       Bug = "postgres: rows are locked in the order of the request"
+	OutcomeUnsynced    Bug = "postgres: who finds that a batch is applied does not wait for the standbys that it needs"
+	BatchCanceled      Bug = "postgres: a batch is canceled when its answer takes too long"
 	LossIsRefusal      Bug = "postgres: an answer that did not come is taken for a refusal"
 	FatalIsRefusal     Bug = "postgres: a backend that was ended is taken for one that has refused"
 )

@@ -33,9 +33,9 @@ func (s *server) openQueue() {
 	})
 }
 
-// watched is the store, and counts the keys that batches conflict on as hot.
+// watched is the store, and counts what batches conflict on.
 func (s *server) watched() store.Atomic {
-	w := watchedStore{s.store, s.hot}
+	w := watchedStore{s.store, s.hot, s.metrics}
 	if g, far := s.store.(store.Gatherer); far {
 		return struct {
 			watchedStore
@@ -47,7 +47,8 @@ func (s *server) watched() store.Atomic {
 
 type watchedStore struct {
 	store.Atomic
-	hot *contention.Hot
+	hot     *contention.Hot
+	metrics *metrics
 }
 
 // Apply is that of [store.Atomic].
@@ -57,9 +58,8 @@ func (w watchedStore) Apply(ctx context.Context, b store.Batch) error {
 		return nil
 	}
 	if conflict, lost := errors.AsType[*store.ConflictError](err); lost {
-		for _, c := range conflict.Conds {
-			w.hot.Conflict(c.Key)
-		}
+		w.hot.Lost(b, conflict.Conds)
+		w.metrics.lost(b, conflict.Conds)
 	}
 	return err
 }
@@ -72,7 +72,7 @@ func (s *server) patience(c lock.Class, from, to time.Duration) {
 
 // locks is who waits for whom.
 func (s *server) locks(ctx context.Context) contention.Report {
-	report := contention.Look(s.queue.Snapshot(), s.hot.Top(hotKeys), waitersPerKey, time.Now())
+	report := contention.Look(s.queue.Snapshot(), s.hot.Top(hotKeys), contention.Server{QueueMax: waitersPerKey, Shared: s.postgres != nil}, time.Now())
 	if s.postgres != nil {
 		s.rows(ctx, &report)
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -94,28 +96,68 @@ func TestLocks(t *testing.T) {
 	i.want(t, "POST", "/management/v1/locks", "{}", 405, "")
 }
 
-// TestWatchedStore: what a batch conflicts on is hot, and the error passes.
+// TestWatchedStore: what a batch conflicts on is hot and counted by its level, once for each operation in the batch, and the
+// error passes.
 func TestWatchedStore(t *testing.T) {
-	hot := contention.NewHot(time.Now)
-	w := watchedStore{mem.New(), hot}
-	k := key.ForNamespace("main", []string{"sales"})
-	batch := func(id string, v store.Version) error {
-		return w.Apply(t.Context(), store.Batch{
-			ID: id, Conds: []store.Cond{store.Is(k, v)}, Writes: []store.Write{{Key: k, ID: "incarnation", Value: []byte("{}")}},
-			Ops: []store.OpRecord{{ID: id, Name: "test"}},
+	sales := key.ForNamespace("main", []string{"sales"})
+	orders := key.ForTableName("main", []string{"sales"}, "orders")
+	pointer := key.ForPointer("main", "p")
+	bound := `{"kind":"table","ident":{"namespace":["sales"],"name":"orders"}}`
+	for name, c := range map[string]struct {
+		writes []store.Write // which must not be there
+		ops    []string
+		hot    []contention.HotKey
+		counts map[string]float64
+	}{
+		"a namespace": {[]store.Write{{Key: sales, ID: "i", Value: []byte("{}")}}, []string{"create-namespace"},
+			[]contention.HotKey{{Key: sales, Conflicts: 2}}, map[string]float64{"namespace create-namespace": 2}},
+		"a table, by two commits": {[]store.Write{{Key: pointer, ID: "i", Value: []byte(bound)}}, []string{"commit-table", "commit-table"},
+			[]contention.HotKey{{Key: orders, Conflicts: 2}}, map[string]float64{"pointer commit-table": 4}},
+		"a namespace and a table": {[]store.Write{{Key: pointer, ID: "i", Value: []byte(bound)}, {Key: sales, ID: "i", Value: []byte("{}")}}, []string{"a", "commit-table"},
+			[]contention.HotKey{{Key: sales, Conflicts: 2}, {Key: orders, Conflicts: 2}}, map[string]float64{"namespace commit-table": 2, "namespace other": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hot, m := contention.NewHot(time.Now), newMetrics("v")
+			w := watchedStore{mem.New(), hot, m}
+			for i := range 3 {
+				b := store.Batch{ID: fmt.Sprintf("0198a000-0000-7000-8000-00000000000%d", i), Writes: c.writes}
+				for _, w := range c.writes {
+					b.Conds = append(b.Conds, store.Is(w.Key, store.Absent))
+				}
+				for j, op := range c.ops {
+					b.Ops = append(b.Ops, store.OpRecord{ID: fmt.Sprintf("%d-%d", i, j), Name: op})
+				}
+				err := w.Apply(t.Context(), b)
+				if _, lost := errors.AsType[*store.ConflictError](err); lost != (i > 0) || err != nil && !lost {
+					t.Fatalf("batch %d: %v", i, err)
+				}
+			}
+			if diff := cmp.Diff(c.hot, hot.Top(10)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(c.counts, conflictsOf(t, m)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
 		})
 	}
-	if err := batch("0198a000-0000-7000-8000-000000000001", store.Absent); err != nil {
+}
+
+// conflictsOf are the counts of conflicts by "level op".
+func conflictsOf(t *testing.T, m *metrics) map[string]float64 {
+	t.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"0198a000-0000-7000-8000-000000000002", "0198a000-0000-7000-8000-000000000003"} {
-		if err := batch(id, store.Absent); err == nil {
-			t.Fatal("no conflict")
+	counts := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() == "landfast_conflicts_total" {
+			for _, one := range f.GetMetric() { // its labels are sorted
+				counts[one.GetLabel()[0].GetValue()+" "+one.GetLabel()[1].GetValue()] = one.GetCounter().GetValue()
+			}
 		}
 	}
-	if diff := cmp.Diff([]contention.HotKey{{Key: k, Conflicts: 2}}, hot.Top(10)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	return counts
 }
 
 // TestPatience: a timeout that was learned is in the log, for who debugs, and in the metrics.

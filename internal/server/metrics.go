@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ type metrics struct {
 	refusals      *prometheus.CounterVec   // by op, kind
 	decisions     *prometheus.CounterVec   // by op
 	retries       *prometheus.CounterVec   // by op
-	conflicts     *prometheus.CounterVec   // by op
+	conflicts     *prometheus.CounterVec   // by level, op
 	blocked       *prometheus.CounterVec   // by op
 	batches       *prometheus.HistogramVec // by op
 	uploadedBytes prometheus.Counter
@@ -84,10 +85,10 @@ func newMetrics(version string) *metrics {
 			Name: "landfast_decisions_total", Help: "Times that an operation was decided; more than once after a conflict.",
 		}, []string{"op"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "landfast_conflicts_total", Help: "Batches that were refused because something else came first.",
-		}, []string{"op"}),
+			Name: "landfast_conflicts_total", Help: "Operations whose batch was refused because something else came first, once for each attempt and each operation in the batch, by the level of the key that had changed: the coarsest, if there were several.",
+		}, []string{"level", "op"}),
 		blocked: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "landfast_blocked_total", Help: "Batches that were refused because another transaction had locked what they needed; they are sent again.",
+			Name: "landfast_blocked_total", Help: "Operations whose batch was refused because another transaction had locked what it needed, once for each attempt and each operation in the batch; it is sent again.",
 		}, []string{"op"}),
 		uploadedBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "landfast_uploaded_bytes_total", Help: "Bytes of the metadata files that operations wrote.",
@@ -147,7 +148,7 @@ func (m *metrics) handler() http.Handler {
 }
 
 // opMetrics are those of one operation.
-type opMetrics struct{ decisions, retries, conflicts, blocked prometheus.Counter }
+type opMetrics struct{ decisions, retries, blocked prometheus.Counter }
 
 type outcomeLabels struct{ op, outcome string }
 
@@ -162,16 +163,27 @@ func (m *metrics) operation(r kernel.Report) {
 		m.refusals.WithLabelValues(op, refusalOf(r.Err)).Inc()
 	}
 	of := m.byOp.get(op, func() opMetrics {
-		return opMetrics{m.decisions.WithLabelValues(op), m.retries.WithLabelValues(op), m.conflicts.WithLabelValues(op), m.blocked.WithLabelValues(op)}
+		return opMetrics{m.decisions.WithLabelValues(op), m.retries.WithLabelValues(op), m.blocked.WithLabelValues(op)}
 	})
 	of.decisions.Add(float64(r.Decisions))
 	of.retries.Add(float64(max(r.Decisions-1, 0)))
-	of.conflicts.Add(float64(r.Conflicts))
 	of.blocked.Add(float64(r.Blocked))
 	if r.Batch > 0 {
 		m.byBatch.get(op, func() prometheus.Observer { return m.batches.WithLabelValues(op) }).Observe(float64(r.Batch))
 	}
 	m.uploadedBytes.Add(float64(r.Bytes))
+}
+
+// lost counts the operations of a batch that the store refused. The kernel also reports conflicts that no batch had, such
+// as of reads that did not fit each other: those are retries here, and nothing else, for they have no key.
+func (m *metrics) lost(b store.Batch, conds []store.Cond) {
+	level := "none" // the batch was declared not applied, by somebody who had waited for it
+	if len(conds) > 0 {
+		level = slices.MinFunc(conds, func(a, b store.Cond) int { return key.Compare(a.Key, b.Key) }).Key.Level.String()
+	}
+	for _, op := range b.Ops {
+		m.conflicts.WithLabelValues(level, opWord(op.Name)).Inc()
+	}
 }
 
 // opWord is an operation's name as a label: one that the catalog knows, or a word for all others.

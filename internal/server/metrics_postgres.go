@@ -16,7 +16,8 @@ type postgresMetrics struct {
 	undone     *prometheus.CounterVec // by reason
 }
 
-// newPostgresMetrics adds them, with labels for all that can happen, so that a rate is 0 until it does.
+// newPostgresMetrics adds them, with labels for all that can happen, so that a rate is 0 until it does. Those of the embedded
+// store go: nothing would feed them, and zeros would say that its disk is quick.
 func newPostgresMetrics(m *metrics) *postgresMetrics {
 	p := &postgresMetrics{
 		batches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -47,6 +48,8 @@ func newPostgresMetrics(m *metrics) *postgresMetrics {
 	for _, w := range []string{"deadlock", "serialization"} {
 		p.undone.WithLabelValues(w)
 	}
+	m.registry.Unregister(m.groupBatches)
+	m.registry.Unregister(m.commitSeconds)
 	m.registry.MustRegister(p.batches, p.roundTrips, p.readKeys, p.rowsLocked, p.rowWaits, p.undone)
 	return p
 }

@@ -62,6 +62,8 @@ func TestLabels(t *testing.T) {
 		}
 		m.waited(locklocal.Wait{Key: key.ForTableName(evil, []string{evil}, evil), Mode: lock.Shared, Op: op})
 		m.held(key.Key{Level: 200, Path: evil}, lock.Exclusive, op, time.Second)
+		m.lost(store.Batch{Ops: []store.OpRecord{{Name: op}}}, []store.Cond{store.Is(key.ForPointer(evil, evil), evil)})
+		m.lost(store.Batch{Ops: []store.OpRecord{{Name: op}}}, nil)
 	}
 	want := map[string][]string{
 		"route": {"/v1/{prefix}/namespaces", "none"}, "method": {"GET", "other"}, "status": {"200"},
@@ -69,7 +71,7 @@ func TestLabels(t *testing.T) {
 		"outcome": {"contended", "done", "failed", "refused", "unknown"},
 		"kind":    {"other", "timed-out"},
 		"class":   {"tables", "whole-namespace"},
-		"level":   {"level-200", "table-name"}, "mode": {"exclusive", "shared"},
+		"level":   {"level-200", "none", "pointer", "table-name"}, "mode": {"exclusive", "shared"},
 	}
 	if diff := cmp.Diff(want, labelValues(t, m)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -112,11 +114,14 @@ func TestLabelsOfARun(t *testing.T) {
 // TestFound: each is looked for as often as several came for it at the same time, at most, and one metric counts all.
 func TestFound(t *testing.T) {
 	m := newMetrics("v")
+	two := store.Batch{Ops: []store.OpRecord{{Name: "commit-table"}, {Name: "commit-table"}}}
+	changed := []store.Cond{store.Is(key.ForWarehouse("main"), "v")}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 100 {
-				m.operation(kernel.Report{Op: "commit-table", Decisions: 3, Conflicts: 2, Batch: 4})
+				m.operation(kernel.Report{Op: "commit-table", Decisions: 3, Conflicts: 9, Batch: 4})
+				m.lost(two, changed)
 				m.waited(locklocal.Wait{Key: key.ForWarehouse("main"), Mode: lock.Exclusive, Op: "commit-table", Waited: time.Second, Behind: 3})
 				m.held(key.ForWarehouse("main"), lock.Exclusive, "commit-table", time.Second)
 			}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/landfast/landfast/internal/config"
 	"github.com/landfast/landfast/internal/store"
@@ -38,7 +39,7 @@ func (s *server) openEmbedded(ctx context.Context) (err error) {
 	}
 	s.state = s.dir.path + "  (catalog.db, warehouses/)"
 	db, err := embedded.Open(ctx, s.dir.file(catalogFile), embedded.Options{
-		Observe: s.metrics.committed, Log: s.log, Retention: outcomeRetention, Forgot: s.ids.Above,
+		Observe: s.metrics.committed, Log: s.log, Retention: s.retention(), Forgot: s.ids.Above,
 	})
 	if err != nil {
 		return err
@@ -46,6 +47,9 @@ func (s *server) openEmbedded(ctx context.Context) (err error) {
 	s.store = db
 	return nil
 }
+
+// retention is how long the store remembers a batch. Its id may be as old as the request.
+func (s *server) retention() time.Duration { return max(outcomeRetention, 2*s.config.RequestTimeout) }
 
 // openPostgres connects to the database. There is no data directory: nothing here outlives the process.
 func (s *server) openPostgres(ctx context.Context) error {
@@ -58,8 +62,8 @@ func (s *server) openPostgres(ctx context.Context) error {
 	defer cancel()
 	db, err := postgres.Open(ctx, postgres.Options{
 		URL: c.URL, Password: password, Connections: c.MaxConnections, Pooled: c.PgBouncer,
-		RetryInterval: s.config.Catalog.LockRetryInterval, Slice: min(lockSlice, s.config.Catalog.LockTimeout),
-		Retention: outcomeRetention, Forgot: s.ids.Above, Name: s.instance, Observe: newPostgresMetrics(s.metrics).happened, Log: s.log,
+		RetryInterval: s.config.Catalog.LockRetryInterval, Slice: min(lockSlice, s.config.Catalog.LockTimeout), NoWait: s.config.Catalog.LockTimeout == 0,
+		Retention: s.retention(), Forgot: s.ids.Above, Name: s.instance, Observe: newPostgresMetrics(s.metrics).happened, Log: s.log,
 	})
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func (s *server) rows(ctx context.Context, r *contention.Report) {
 func sessionOf(f postgres.Session) contention.Session {
 	return contention.Session{
 		PID: f.PID, Instance: f.Instance, Operation: operationOf(f.Operation), RequestID: f.Request,
-		User: f.User, Application: f.Application, Address: f.Address, State: f.State,
+		User: f.User, Application: f.Application, Address: f.Address, State: f.State, WaitEvent: f.WaitEvent,
 		Transaction: f.Transaction, Attempt: f.Statement, BlockedBy: f.BlockedBy,
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +19,10 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	locklocal "github.com/landfast/landfast/internal/lock/local"
 	"github.com/landfast/landfast/internal/store/postgres"
+	"github.com/landfast/landfast/internal/store/postgres/pgtest"
 )
+
+const oneCommit = `{"requirements":[],"updates":[{"action":"set-properties","updates":{"k":"v"}}]}`
 
 // TestRowsOfPostgres: somebody has locked a row of the catalog and gone. The commit that needs it waits; another
 // instance shows which one, of whom, for whom it waits, and how to end that. All others go on.
@@ -40,11 +45,10 @@ func TestRowsOfPostgres(t *testing.T) {
 	if _, err := other.Exec(t.Context(), "BEGIN; SELECT FROM landfast.records WHERE level IN (4, 5) AND value NOT LIKE '%free%' FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
-	const commit = `{"requirements":[],"updates":[{"action":"set-properties","updates":{"k":"v"}}]}`
 	const request = "0198a000-0000-7000-8000-000000000001"
 	answered := make(chan int, 1)
 	go func() {
-		response, _ := a.do(t, "POST", "/v1/namespaces/ns/tables/t", commit, "X-Request-Id", request)
+		response, _ := a.do(t, "POST", "/v1/namespaces/ns/tables/t", oneCommit, "X-Request-Id", request)
 		answered <- response.StatusCode
 	}()
 	look := func(i *instance) contention.Database {
@@ -56,21 +60,21 @@ func TestRowsOfPostgres(t *testing.T) {
 		}
 		return *r.Database
 	}
-	// Between two slices nobody waits on a connection.
-	await := func(i *instance) contention.RowWaiter {
+	// Between two slices nobody waits on a connection, and a request that came since its instance looked at its queue is still cut.
+	await := func(i *instance, shown string) contention.RowWaiter {
 		t.Helper()
 		for began := time.Now(); ; {
-			if d := look(i); len(d.Waiters) > 0 {
+			if d := look(i); len(d.Waiters) > 0 && d.Waiters[0].RequestID == shown {
 				return d.Waiters[0]
 			} else if time.Since(began) > 20*time.Second {
-				t.Fatalf("nobody ever waited: %+v\n%s", d, a.log)
+				t.Fatalf("%s never waited: %+v\n%s", shown, d, a.log)
 			}
 		}
 	}
 	pid := int(other.PgConn().PID())
 	for i, shown := range map[*instance]string{a: request, b: request[:31]} { // the other sees what PostgreSQL has room for
-		w := await(i)
-		if w.Instance != "catalog-1" || w.Operation != "commit-table" || w.RequestID != shown || len(w.BlockedBy) != 1 {
+		w := await(i, shown)
+		if w.Instance != "catalog-1" || w.Operation != "commit-table" || len(w.BlockedBy) != 1 {
 			t.Fatalf("it shows %+v", w)
 		}
 		by := w.BlockedBy[0]
@@ -82,7 +86,7 @@ func TestRowsOfPostgres(t *testing.T) {
 		t.Errorf("foreign sessions: %+v", d.Foreign)
 	}
 	for _, i := range []*instance{a, b} {
-		i.want(t, "POST", "/v1/namespaces/ns/tables/free", commit, 200, `"k":"v"`)
+		i.want(t, "POST", "/v1/namespaces/ns/tables/free", oneCommit, 200, `"k":"v"`)
 		i.want(t, "GET", "/v1/namespaces/ns/tables/t", "", 200, "")
 		i.want(t, "GET", "/readyz", "", 200, "ready")
 	}
@@ -118,6 +122,112 @@ func TestRowsOfPostgres(t *testing.T) {
 	}
 }
 
+// TestConflictsOfInstances: two instances write one table. Their writers meet in PostgreSQL, and advice names the table and what to do.
+func TestConflictsOfInstances(t *testing.T) {
+	c := postgresConfig(t, database(t))
+	c.Instance = "catalog-1"
+	a := run(t, c)
+	c.Instance = "catalog-2"
+	b := run(t, c)
+	a.want(t, "POST", "/v1/namespaces", `{"namespace":["ns"]}`, 200, "ns")
+	a.want(t, "POST", "/v1/namespaces/ns/tables", s3Table, 200, "")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var writers sync.WaitGroup
+	for _, i := range []*instance{a, b} {
+		for range 4 {
+			writers.Go(func() {
+				for ctx.Err() == nil {
+					if response, body := i.do(t, "POST", "/v1/namespaces/ns/tables/t", oneCommit); response.StatusCode != 200 {
+						t.Errorf("%s %s", response.Status, body)
+						return
+					}
+				}
+			})
+		}
+	}
+	var body string
+	advised := func() bool {
+		_, body = a.do(t, "GET", "/management/v1/locks", "")
+		var r contention.Report
+		if err := json.Unmarshal([]byte(body), &r); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(r.Advice, func(l contention.Advice) bool {
+			return l.Key == "table main/ns/t" && l.Pattern == "conflicts" && strings.HasSuffix(l.Text, "send the writers of this table to one instance")
+		})
+	}
+	for !advised() && ctx.Err() == nil {
+	}
+	late := ctx.Err() != nil
+	cancel()
+	writers.Wait()
+	if late {
+		t.Errorf("no advice: %s", body)
+	}
+	_, metrics := a.do(t, "GET", "/metrics", "")
+	if !regexp.MustCompile(`(?m)^landfast_conflicts_total\{level="pointer",op="commit-table"\} [1-9]`).MatchString(metrics) || strings.Contains(metrics, "landfast_store_") {
+		t.Errorf("/metrics lacks conflicts at the pointer, or has those of the embedded store:\n%s", metrics)
+	}
+}
+
+// TestCommitThatHangs: PostgreSQL waits at a COMMIT for a synchronous standby that is not there. Nobody else waits for a row, and the
+// advice says all the same which batch it is, and for what it waits.
+func TestCommitThatHangs(t *testing.T) {
+	cluster, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	i := run(t, postgresConfig(t, cluster.Database(t)))
+	i.want(t, "POST", "/v1/namespaces", `{"namespace":["ns"]}`, 200, "ns")
+	i.want(t, "POST", "/v1/namespaces/ns/tables", s3Table, 200, "")
+	operator, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operator.Close(context.WithoutCancel(t.Context()))
+	standbys := func(names string) {
+		t.Helper()
+		for _, command := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + names + "'", "SELECT pg_reload_conf()"} {
+			if _, err := operator.Exec(context.WithoutCancel(t.Context()), command); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	standbys("nobody")
+	var seen string // a reload takes a moment to be seen by all sessions
+	for began := time.Now(); seen != "nobody"; {
+		if err := operator.QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&seen); err != nil || time.Since(began) > 20*time.Second {
+			t.Fatalf("%q: %v", seen, err)
+		}
+	}
+	answered := make(chan int, 1)
+	go func() {
+		response, _ := i.do(t, "POST", "/v1/namespaces/ns/tables/t", oneCommit, "X-Request-Id", "hangs")
+		answered <- response.StatusCode
+	}()
+	want := regexp.MustCompile(`"pattern":"slow-batch","text":"a batch of \S+ \(commit-table, request hangs\) has run for \S+, batches that wait for it: 0; it waits for SyncRep; PostgreSQL itself is slow`)
+	_, body := i.do(t, "GET", "/management/v1/locks", "")
+	for began := time.Now(); !want.MatchString(body); _, body = i.do(t, "GET", "/management/v1/locks", "") {
+		if time.Since(began) > 10*time.Second { // less than applyLimit
+			t.Errorf("no advice: %s", body)
+			break
+		}
+	}
+	if strings.Contains(body, "long-hold") {
+		t.Errorf("something else is blamed, too: %s", body)
+	}
+	standbys("")
+	if status := <-answered; status != 200 {
+		t.Errorf("the commit was answered with %d\n%s", status, i.log)
+	}
+}
+
 // TestPostgresMetricsAreDocumented: docs/postgres.md explains each metric of the store, and none that is not there.
 func TestPostgresMetricsAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/postgres.md")
@@ -140,6 +250,9 @@ func TestPostgresMetricsAreDocumented(t *testing.T) {
 	there := map[string]bool{}
 	for _, f := range families {
 		there[f.GetName()] = true
+		if strings.HasPrefix(f.GetName(), "landfast_store_") {
+			t.Errorf("%s is of the embedded store", f.GetName())
+		}
 		if strings.HasPrefix(f.GetName(), "landfast_postgres_") && !documented[f.GetName()] {
 			t.Errorf("%s is not explained", f.GetName())
 		}

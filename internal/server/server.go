@@ -46,8 +46,8 @@ const (
 	checkTimeout = 5 * time.Second
 	// applyLimit bounds a batch that was sent, which outlives its request.
 	applyLimit = 15 * time.Second
-	// outcomeRetention is how long the store remembers a batch: many times as long as a request may take to ask for
-	// its outcome.
+	// outcomeRetention is how long the store remembers a batch at least: many times as long as a request may take by default
+	// to ask for its outcome.
 	outcomeRetention = 10 * time.Minute
 	// openTimeout bounds how long a start waits for a database.
 	openTimeout = 30 * time.Second
@@ -156,10 +156,14 @@ func start(ctx context.Context, o Options) (_ *server, err error) {
 		}
 		settled = s.journal.Settled
 	}
+	retries := cmp.Or(s.config.Catalog.MaxLockRetries, -1)
+	if s.config.Catalog.LockTimeout == 0 {
+		retries = -1 // nothing is waited for
+	}
 	s.kernel = kernel.New(kernel.Options{
 		Store: s.watched(), Files: s.files, Queue: s.queue, Journal: s.journal, NewBatchID: s.ids.Next, Patience: s.patience,
 		Limit: s.config.RequestTimeout, ApplyLimit: applyLimit, Observe: s.metrics.operation, Lost: s.lost,
-		BlockedLimit: s.config.Catalog.LockTimeout, BlockedRetries: cmp.Or(s.config.Catalog.MaxLockRetries, -1),
+		BlockedLimit: s.config.Catalog.LockTimeout, BlockedRetries: retries,
 	})
 	if s.dir == nil { // others may share the records
 		s.duties = duty.New(s.kernel, uuid.NewString(), s.log)

@@ -388,7 +388,6 @@ func TestMetrics(t *testing.T) {
 		`landfast_operations_total{op="create-namespace",outcome="done"} 1`,
 		`landfast_operations_total{op="create-namespace",outcome="refused"} 1`,
 		`landfast_decisions_total{op="create-namespace"} 2`,
-		`landfast_conflicts_total{op="create-namespace"} 0`,
 		`landfast_retries_total{op="create-namespace"} 0`,
 		`landfast_refusals_total{kind="already-exists",op="create-namespace"} 1`,
 		`landfast_batch_operations_count{op="create-namespace"} `,

@@ -29,7 +29,8 @@ type Atomic interface {
 	// every later Get sees it. *ConflictError, *BlockedError, ErrFull, ErrUnavailable,
 	// ErrUnstorable: nothing was applied. ErrOutcomeUnknown: it may have been; ask Outcome. Any other error
 	// (including ctx done before the batch was sent): nothing was applied.
-	// Once sent, a batch runs to the store's own limit whatever becomes of ctx.
+	// Once sent, a batch runs to the store's own limit whatever becomes of ctx. What a store may
+	// wait for before that ends where [WaitUntil] says.
 	// A batch id that was applied before is not applied again and gives nil, as long as
 	// the store remembers it; one that Outcome declared impossible gives a *ConflictError
 	// without conditions. One that met a conflict is not remembered: whoever sends it again

@@ -19,7 +19,7 @@ func appendSection() section {
 			"kept, and begins again at once after a 409: `rate` and the quantiles are those of appends that got through, `answers` those of\n" +
 			"their commits. Clients look for ids in the answers instead of decoding them. The floor answers one load and one commit.",
 	}
-	for _, n := range []int{1, 16} {
+	for _, n := range clientCounts {
 		sec.contest(fmt.Sprintf("append/clients=%d", n), func(ctx context.Context, s *site, c *catalog) (*side, error) {
 			return prepareAppends(ctx, c, n)
 		})

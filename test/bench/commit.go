@@ -43,9 +43,11 @@ func transactionSection() section {
 			return prepareTransactions(ctx, c, n, 2, false)
 		})
 	}
-	sec.contest("transaction/shared/clients=16", func(ctx context.Context, s *site, c *catalog) (*side, error) {
-		return prepareTransactions(ctx, c, 16, 4, true)
-	})
+	for _, n := range clientCounts {
+		sec.contest(fmt.Sprintf("transaction/shared/clients=%d", n), func(ctx context.Context, s *site, c *catalog) (*side, error) {
+			return prepareTransactions(ctx, c, n, 4, true)
+		})
+	}
 	return sec
 }
 
@@ -334,7 +336,7 @@ func prepareTransactions(ctx context.Context, c *catalog, n, tables int, shared 
 		var names []string
 		for t := range tables {
 			if shared {
-				names = append(names, fmt.Sprintf("shared_%d", t))
+				names = append(names, fmt.Sprintf("shared_%d_%d", n, t))
 			} else {
 				names = append(names, fmt.Sprintf("own_%d_%02d_%d", n, i, t))
 			}

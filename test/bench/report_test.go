@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,6 +72,36 @@ func TestGoals(t *testing.T) {
 		m := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(c.goal) + `.*? \| (.*) \|$`).FindStringSubmatch(text)
 		if m == nil || m[1] != c.want {
 			t.Errorf("%s: got %q, want %q", name, m, c.want)
+		}
+	}
+}
+
+// TestGoalsFindTheirRows: each goal is about rows that a whole run has, and the kinds of load that are measured at one number of
+// clients are measured at all.
+func TestGoalsFindTheirRows(t *testing.T) {
+	o := options{scale: true, scaleBy: 1, with: []string{onPostgres, threeOnPostgres}}
+	var all results
+	there := map[string]bool{}
+	for _, sec := range sections(o) {
+		for _, r := range sec.rows {
+			if there[r.name] {
+				t.Errorf("two rows %s", r.name)
+			}
+			there[r.name] = true
+			figures := line{side: landfast}
+			all = append(all, result{row: r.name, lines: []line{figures, {side: onPostgres}, {side: threeOnPostgres}, {}, figures}})
+		}
+	}
+	for _, g := range goals(o) {
+		if _, _, known := g.measure(all); !known {
+			t.Errorf("no row for: %s", g.text)
+		}
+	}
+	for _, kind := range []string{"commit/hot", "commit/distinct", "commit/growing", "append", "transaction/own", "transaction/shared"} {
+		for _, n := range clientCounts {
+			if name := fmt.Sprintf("%s/clients=%d", kind, n); !there[name] {
+				t.Errorf("no row %s", name)
+			}
 		}
 	}
 }

@@ -101,7 +101,8 @@ func (c clock) set(ahead time.Duration) error {
 
 // checkClock wants a server to say that its clock is so much ahead of the machine's.
 func checkClock(url string, ahead time.Duration) error {
-	res, err := http.Get(url + "/healthz")
+	asker := http.Client{Timeout: requestTimeout}
+	res, err := asker.Get(url + "/healthz")
 	if err != nil {
 		return err
 	}

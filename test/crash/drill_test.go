@@ -154,7 +154,7 @@ func (d *drill) furnish() error {
 	a := c.call("GET", "/management/v1/warehouses/main", nil)
 	var warehouse struct{ Location string }
 	if err := json.Unmarshal(a.body, &warehouse); a.outcome() != done || err != nil || warehouse.Location == "" {
-		return fmt.Errorf("find the warehouse main: %d %s %w", a.status, a.message(), err)
+		return fmt.Errorf("find the warehouse main: %d %s", a.status, a.text())
 	}
 	d.root = strings.TrimSuffix(warehouse.Location, "/")
 	for i := range d.crew {

@@ -33,6 +33,7 @@ func (f *freeze) strike(d *drill) error {
 	d.patience(d.upTo(20*time.Millisecond, 100*time.Millisecond))
 	d.suffer() // until what is on its way has been sent by clients who do not wait long
 	f.frozen = d.pickInstance()
+	f.frozen.frozen = true
 	return f.frozen.process.cmd.Process.Signal(syscall.SIGSTOP)
 }
 
@@ -42,6 +43,7 @@ func (f *freeze) heal(d *drill) error {
 			return fmt.Errorf("while one of several servers was frozen: %w", err)
 		}
 	}
+	f.frozen.frozen = false
 	err := f.frozen.process.cmd.Process.Signal(syscall.SIGCONT)
 	if errors.Is(err, os.ErrProcessDone) { // it was killed, too
 		return nil
@@ -100,6 +102,9 @@ func (*drift) name() string { return clockName }
 func (f *drift) strike(d *drill) error {
 	d.excuse(400) // for what follows a snapshot of a server that is ahead
 	d.clockMoved, f.ahead = true, d.pickInstance()
+	for f.ahead.frozen { // it could not be asked
+		f.ahead = d.pickInstance()
+	}
 	by := d.upTo(jumpMin, jumpMax)
 	if err := f.ahead.clock.set(by); err != nil {
 		return err

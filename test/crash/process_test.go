@@ -75,6 +75,7 @@ type instance struct {
 
 	process *process // the last that was started
 	killed  bool     // one of them was
+	frozen  bool     // it is
 }
 
 // process is a running server, or one that ended.

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/landfast/landfast/internal/key"
@@ -45,7 +48,6 @@ type call struct {
 	ops   *string
 
 	lockLevel, lockMode []int16
-	lockEnd             []int32
 	lockPath            []string
 
 	condKind  []string
@@ -162,22 +164,19 @@ func newCall(b store.Batch, strict bool) (*call, error) {
 			keys = append(keys, cond.Key)
 		}
 	}
-	for i, k := range keys {
+	for _, k := range keys {
+		c.lockLevel = append(c.lockLevel, int16(k.Level))
 		c.lockPath = append(c.lockPath, k.Path)
-		if i+1 == len(keys) || keys[i+1].Level != k.Level {
-			c.lockLevel = append(c.lockLevel, int16(k.Level))
-			c.lockMode = append(c.lockMode, int16(strongest[k.Level]))
-			c.lockEnd = append(c.lockEnd, int32(i+1))
-		}
+		c.lockMode = append(c.lockMode, int16(strongest[k.Level]))
 	}
 	return c, nil
 }
 
-const applySQL = `SELECT landfast.apply_1($1, $2, $3, $4, $5::smallint[], $6::smallint[], $7::integer[], $8::text[],
-	$9::text[], $10::smallint[], $11::text[], $12::text[], $13::smallint[], $14::text[], $15::text[], $16::text[], $17::smallint[])`
+const applySQL = `SELECT landfast.apply_1($1, $2, $3, $4, $5::smallint[], $6::text[], $7::smallint[],
+	$8::text[], $9::smallint[], $10::text[], $11::text[], $12::smallint[], $13::text[], $14::text[], $15::text[], $16::smallint[])`
 
-func (c *call) send(ctx context.Context, conn *pgxpool.Conn, waiter string, wait time.Duration) (failed []int32, err error) {
-	err = conn.QueryRow(ctx, applySQL, c.batch, c.ops, waiter, max(1, wait.Milliseconds()), c.lockLevel, c.lockMode, c.lockEnd, c.lockPath,
+func (c *call) send(ctx context.Context, conn *pgx.Conn, waiter string, wait time.Duration) (failed []int32, err error) {
+	err = conn.QueryRow(ctx, applySQL, c.batch, c.ops, waiter, max(1, wait.Milliseconds()), c.lockLevel, c.lockPath, c.lockMode,
 		c.condKind, c.condLevel, c.condPath, c.condWant, c.writeLevel, c.writePath, c.writeID, c.writeValue, c.writeKind).Scan(&failed)
 	return failed, err
 }
@@ -199,11 +198,25 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) (err error) {
 	if err := b.Validate(); err != nil {
 		return err
 	}
-	err = s.try(ctx, b, look)
+	waiting, cancel := store.Waiting(ctx)
+	defer cancel()
+	err = s.apply(waiting, b)
+	if waiting.Err() != nil && ctx.Err() == nil && errors.Is(err, waiting.Err()) {
+		return s.blocked("all who use the connections to PostgreSQL")
+	}
+	return err
+}
+
+// apply waits no longer than ctx lasts before it sends something.
+func (s *Store) apply(ctx context.Context, b store.Batch) error {
+	err := s.try(ctx, b, look)
 	if !isLocked(err) {
 		return err
 	}
 	s.observe(Event{Kind: RowLocked})
+	if s.options.NoWait {
+		return s.blocked("a transaction that has locked a row, which was not to be waited for,")
+	}
 	until := time.Now().Add(s.options.Slice)
 	timeout := time.NewTimer(s.options.Slice)
 	defer timeout.Stop()
@@ -215,8 +228,8 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) (err error) {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if end, ok := ctx.Deadline(); ok && end.Before(until) {
-		until = end
+	if end, ok := ctx.Deadline(); ok {
+		until = earlier(until, end)
 	}
 	wait := time.Now()
 	err = s.try(ctx, b, time.Until(until))
@@ -251,16 +264,20 @@ func (s *Store) try(ctx context.Context, b store.Batch, wait time.Duration) erro
 		if err != nil {
 			return err
 		}
-		conn, err := s.acquire(ctx)
+		conn, over, err := s.turn(ctx)
 		if err != nil {
 			return err
 		}
 		sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.ApplyTimeout)
 		began := time.Now()
-		failed, err := c.send(sent, conn, s.batchName(ctx, b), wait)
+		var failed []int32
+		err = s.patiently(sent, conn, func(conn *pgx.Conn) (err error) {
+			failed, err = c.send(sent, conn, s.batchName(ctx, b), wait)
+			return err
+		})
 		s.answered("apply", began, err)
-		s.release(sent, conn, err)
 		cancel()
+		over()
 		switch state := stateOf(err); {
 		case err == nil:
 			return verdict(b, failed)
@@ -281,6 +298,72 @@ func (s *Store) try(ctx context.Context, b store.Batch, wait time.Duration) erro
 		}
 	}
 	return s.blocked("others who make the same records")
+}
+
+// turn gives a connection for a batch, when it is its turn, which the caller ends.
+func (s *Store) turn(ctx context.Context) (conn *pgxpool.Conn, over func(), err error) {
+	for over = func() {}; ; {
+		alone := s.unanswered.Load()
+		if alone {
+			if over, err = s.goAlone(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		if conn, err = s.acquire(ctx); err != nil {
+			over()
+			return nil, nil, err
+		}
+		if alone || !s.unanswered.Load() {
+			return conn, over, nil
+		}
+		conn.Release() // since it was asked for there is a batch without an answer
+	}
+}
+
+// goAlone waits until no other batch is under way that does.
+func (s *Store) goAlone(ctx context.Context) (over func(), err error) {
+	patience := time.NewTimer(s.options.Patience)
+	defer patience.Stop()
+	select {
+	case s.alone <- struct{}{}:
+		return func() { <-s.alone }, nil
+	case <-patience.C:
+		return nil, fmt.Errorf("%w: the server commits nothing; does a synchronous standby hang (pg_stat_replication), or its disk?", store.ErrUnavailable)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// patiently sends a batch on a connection, and releases that. One whose answer takes long leaves the pool, and waits
+// beside it: reads go on, also where all connections have gone silent with a batch.
+func (s *Store) patiently(ctx context.Context, conn *pgxpool.Conn, send func(*pgx.Conn) error) error {
+	raw := conn.Conn() // the pool's is not looked at while it may be taken away
+	var mu sync.Mutex
+	answered, left := false, false
+	long := time.AfterFunc(s.askTimeout(), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !answered {
+			conn.Hijack()
+			left = true
+			s.unanswered.Store(true)
+		}
+	})
+	err := uncanceled(raw, func() error { return send(raw) })
+	long.Stop()
+	mu.Lock()
+	answered = true
+	mu.Unlock()
+	s.unanswered.Store(err != nil && ctx.Err() != nil)
+	switch {
+	case !left:
+		s.release(ctx, conn, err)
+	case raw.IsClosed():
+		s.doubtOthers(ctx)
+	default:
+		_ = raw.Close(ctx) // it has answered
+	}
+	return err
 }
 
 var errForgotten = fmt.Errorf("%w: the id is older than the store remembers", store.ErrOutcomeUnknown)
@@ -314,7 +397,9 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 		sent, cancel := context.WithDeadline(context.WithoutCancel(ctx), earlier(limit, time.Now().Add(wait)))
 		var applied bool
 		began := time.Now()
-		err = conn.QueryRow(sent, `SELECT landfast.outcome_1($1, $2, $3)`, b.ID, s.batchName(ctx, b), look.Milliseconds()).Scan(&applied)
+		err = uncanceled(conn.Conn(), func() error {
+			return conn.QueryRow(sent, `SELECT landfast.outcome_1($1, $2, $3)`, b.ID, s.batchName(ctx, b), look.Milliseconds()).Scan(&applied)
+		})
 		s.answered("outcome", began, err)
 		s.release(sent, conn, err)
 		cancel()

@@ -20,10 +20,13 @@ var bends = map[planted.Bug]struct {
 		return before + check + "PERFORM pg_sleep(0.002);" + locks + after
 	}},
 	planted.LiveUnlocked: {"landfast.apply_1", func(body string) string {
-		return replaceAll(body, "WHEN 1 THEN PERFORM FROM unnest(paths)", "WHEN 1 THEN PERFORM pg_sleep(0.002) FROM unnest('{}'::text[])")
+		return replaceAll(body, "WHEN 1 THEN PERFORM FROM landfast.records r WHERE", "WHEN 1 THEN PERFORM pg_sleep(0.002); PERFORM FROM landfast.records r WHERE false AND")
 	}},
 	planted.OutcomeByLook: {"landfast.outcome_1", func(body string) string {
 		return replaceAll(body, "INSERT INTO landfast.applied VALUES (batch, true) ON CONFLICT DO NOTHING;", "PERFORM 1 WHERE false;")
+	}},
+	planted.OutcomeUnsynced: {"landfast.outcome_1", func(body string) string {
+		return replaceAll(body, "WHERE a.batch_id = batch FOR UPDATE;", "WHERE a.batch_id = batch;")
 	}},
 	planted.CreationUnchecked: {"landfast.apply_1", func(body string) string {
 		return replaceAll(body, "IF NOT FOUND THEN -- made", "IF false THEN -- made")

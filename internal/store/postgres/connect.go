@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/landfast/landfast/internal/planted"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -24,8 +29,10 @@ func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	for {
 		conn, err := s.pool.Acquire(limited)
 		switch {
-		case err == nil:
+		case err == nil && s.isAlive(limited, conn):
 			return conn, nil
+		case err == nil:
+			continue
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case s.closed.Load():
@@ -47,21 +54,6 @@ func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	}
 }
 
-// release gives a connection back after a call that ended with err. One to a server that is no
-// primary any more is closed: the next may lead to the new one. One that gave no answer is not waited for.
-func (s *Store) release(ctx context.Context, conn *pgxpool.Conn, err error) {
-	switch {
-	case stateOf(err) == readOnly:
-		_ = conn.Conn().Close(ctx) // whatever becomes of it
-	case err != nil && ctx.Err() != nil && conn.Conn().IsClosed():
-		// The pool would keep its place for 15 s, while its end is said and listened for.
-		_ = conn.Hijack().PgConn().Conn().Close()
-		s.doubtOthers()
-		return
-	}
-	conn.Release()
-}
-
 const (
 	// idleMax is for how long a connection may have been idle that is used without a look at it.
 	idleMax = time.Second
@@ -69,31 +61,107 @@ const (
 	pingTimeout = time.Second
 )
 
-// isDead reports whether a connection that was idle gives no answer any more: what stands between has
-// forgotten it, or the host is gone. The pool asks before it gives one out.
-func (s *Store) isDead(ctx context.Context, p pgxpool.ShouldPingParams) bool {
-	if p.IdleDuration <= idleMax {
-		return false
+// isAlive looks whether a connection that was idle still answers, and gives it up otherwise: what stands
+// between may have forgotten it, or the host be gone.
+func (s *Store) isAlive(ctx context.Context, conn *pgxpool.Conn) bool {
+	if time.Since(linkOf(conn.Conn()).used) <= idleMax {
+		return true
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout) // who leaves has not been kept waiting by it
 	defer cancel()
-	if p.Conn.Ping(limited) == nil {
-		return false
+	err := conn.Ping(limited)
+	if err != nil {
+		s.giveUp(ctx, conn, limited.Err() != nil)
 	}
-	if limited.Err() != nil {
-		_ = p.Conn.PgConn().Conn().Close() // its end is not waited for either
-		s.doubtOthers()
-	}
-	return true
+	return err == nil
 }
 
-// doubtOthers closes the connections that are idle now, and the others after use, for one was silent and
-// they are as old. It does so once in a while only: the server may just be slow.
-func (s *Store) doubtOthers() {
-	now, last := time.Now(), s.doubted.Load()
-	if (last == nil || now.Sub(*last) >= s.options.ApplyTimeout) && s.doubted.CompareAndSwap(last, &now) {
-		s.pool.Reset()
+// release gives a connection back after a call that ended with err, under ctx. One to a server that is no
+// primary any more is closed: the next may lead to the new one.
+func (s *Store) release(ctx context.Context, conn *pgxpool.Conn, err error) {
+	linkOf(conn.Conn()).used = time.Now()
+	if stateOf(err) == readOnly {
+		_ = conn.Conn().Close(ctx) // whatever becomes of it
 	}
+	if conn.Conn().IsClosed() {
+		s.giveUp(ctx, conn, err != nil && ctx.Err() != nil)
+		return
+	}
+	conn.Release()
+}
+
+// giveUp takes a connection that has ended out of the pool, which would keep its place for up to 15 s while its
+// end is said and listened for.
+func (s *Store) giveUp(ctx context.Context, conn *pgxpool.Conn, silent bool) {
+	conn.Hijack()
+	if silent {
+		s.doubtOthers(ctx)
+	}
+}
+
+// doubtOthers closes the other connections, those in use after that, for one was silent and they are as old; not where
+// the server is slow to everybody. It looks at that once in a while only.
+func (s *Store) doubtOthers(ctx context.Context) {
+	now, last := time.Now(), s.doubted.Load()
+	if last != nil && now.Sub(*last) < s.options.ApplyTimeout || !s.doubted.CompareAndSwap(last, &now) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	defer cancel()
+	fresh, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return
+	}
+	_ = fresh.Close(ctx) // it has answered
+	s.pool.Reset()
+}
+
+// link is what we remember of a connection.
+type link struct {
+	used time.Time
+	// closed says that no other connection is made on its account: see [withLink].
+	closed atomic.Bool
+}
+
+// linkKey is its place in what pgx keeps for us.
+const linkKey = "link"
+
+func linkOf(conn *pgx.Conn) *link {
+	return conn.PgConn().CustomData()[linkKey].(*link)
+}
+
+var errNoRequest = errors.New("no cancel request is sent on account of a batch")
+
+// withLink makes a link for a connection that is about to be made.
+//
+// When an answer takes too long pgx asks the server, on a connection of its own, to cancel what it does. A batch must
+// not be canceled: one that waits for a synchronous standby is committed, and would be let go and be
+// seen by others, although it is not where synchronous_commit wants it.
+func withLink(_ context.Context, c *pgx.ConnConfig) error {
+	l := &link{used: time.Now()}
+	dial := c.DialFunc
+	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if l.closed.Load() {
+			return nil, errNoRequest
+		}
+		return dial(ctx, network, addr)
+	}
+	c.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
+		conn.CustomData()[linkKey] = l
+		return nil
+	}
+	return nil
+}
+
+// uncanceled runs a call that must not be canceled when its answer does not come.
+func uncanceled(conn *pgx.Conn, call func() error) error {
+	l := linkOf(conn)
+	l.closed.Store(!planted.Is(planted.BatchCanceled))
+	err := call()
+	if !conn.IsClosed() {
+		l.closed.Store(false)
+	}
+	return err
 }
 
 // errForeign: what was read was not written by this store.
@@ -101,7 +169,7 @@ var errForeign = errors.New("it was not written by Landfast")
 
 // askTimeout is how long the first attempt waits for the answer to a question that may be asked again,
 // on another connection: a network may swallow what is sent and never say so.
-func (s *Store) askTimeout() time.Duration { return s.options.ApplyTimeout / 4 }
+func (s *Store) askTimeout() time.Duration { return s.options.ApplyTimeout / 10 }
 
 // call calls fn with a connection and a context for what it asks; again on another connection when one
 // turns out to be dead, or silent, for which ctx must not end what was sent. It must do no harm twice.

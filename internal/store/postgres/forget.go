@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -38,7 +40,9 @@ func (s *Store) forget(ctx context.Context) {
 func (s *Store) forgetOld(ctx context.Context) error {
 	for {
 		var n int
-		if err := s.pool.QueryRow(ctx, forgetSQL, s.options.Retention.Seconds(), forgetMost).Scan(&n); err != nil {
+		if err := s.call(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+			return conn.QueryRow(ctx, forgetSQL, s.options.Retention.Seconds(), forgetMost).Scan(&n)
+		}); err != nil {
 			return err
 		}
 		if n < forgetMost {
@@ -49,7 +53,9 @@ func (s *Store) forgetOld(ctx context.Context) error {
 
 func (s *Store) tellForgotten(ctx context.Context) error {
 	var id string
-	if err := s.pool.QueryRow(ctx, forgottenSQL).Scan(&id); err != nil {
+	if err := s.call(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, forgottenSQL).Scan(&id)
+	}); err != nil {
 		return err
 	}
 	s.options.Forgot(id)

@@ -233,3 +233,63 @@ func TestDeadlock(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Who is not to wait, or cannot any longer, is told at once that a row is locked; so is who finds no connection.
+func TestNoWait(t *testing.T) {
+	url := cluster.Database(t)
+	k := key.ForPointer("w", "k")
+	v := create(t, open(t, postgres.Options{URL: url}), k)
+	defer lockRow(t, url, k, "FOR UPDATE")()
+	for name, c := range map[string]struct {
+		options postgres.Options
+		ctx     context.Context
+	}{
+		"it is not to wait":       {postgres.Options{NoWait: true, Slice: patience}, t.Context()},
+		"its time is nearly over": {postgres.Options{Slice: patience}, store.WaitUntil(t.Context(), time.Now().Add(time.Second))},
+		"its time is over":        {postgres.Options{Slice: patience}, store.WaitUntil(t.Context(), time.Now().Add(-time.Second))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.options.URL = url
+			s := open(t, c.options)
+			began := time.Now()
+			err := s.Apply(c.ctx, batch([]store.Cond{store.Is(k, v)}, put(k, "i", "{}")))
+			if _, ok := errors.AsType[*store.BlockedError](err); !ok {
+				t.Fatalf("got %v, want a *store.BlockedError", err)
+			}
+			if took := time.Since(began); took > patience/2 {
+				t.Errorf("after %v", took)
+			}
+		})
+	}
+}
+
+// All rows of a batch are waited for together no longer than a slice, however many are locked.
+func TestManyRowsLocked(t *testing.T) {
+	url := cluster.Database(t)
+	const rows, slice = 40, 200 * time.Millisecond
+	s := open(t, postgres.Options{URL: url, Slice: slice})
+	b := store.Batch{ID: newID()}
+	var releases []func()
+	for i := range rows {
+		k := key.ForPointer("w", fmt.Sprintf("%02d", i))
+		v := create(t, s, k)
+		b.Conds, b.Writes = append(b.Conds, store.Is(k, v)), append(b.Writes, put(k, "i", "{}"))
+		releases = append(releases, lockRow(t, url, k, "FOR UPDATE"))
+	}
+	began := time.Now()
+	var released sync.WaitGroup
+	released.Go(func() { // each when most of a slice has passed since the one before
+		for _, release := range releases {
+			release()
+			<-time.After(slice * 3 / 4)
+		}
+	})
+	err := s.Apply(t.Context(), b)
+	if _, ok := errors.AsType[*store.BlockedError](err); !ok {
+		t.Errorf("got %v, want a *store.BlockedError", err)
+	}
+	if took := time.Since(began); took > rows*slice/4 {
+		t.Errorf("it took %v", took)
+	}
+	released.Wait()
+}

@@ -89,6 +89,29 @@ func TestSilence(t *testing.T) {
 			wantOutcome(t, s, fresh, store.NotApplied)
 			return nil
 		},
+		"a read, while all connections carry a batch": func(t *testing.T, s *postgres.Store, silence func()) error {
+			var batches sync.WaitGroup
+			until(t, "there are two connections", func() bool {
+				for range 8 {
+					batches.Go(func() { create(t, s, key.ForPointer("w", newID())) })
+				}
+				batches.Wait()
+				return s.Connections().Open == 2
+			})
+			silence()
+			for n := range 2 {
+				batches.Go(func() {
+					b := creation(key.ForPointer("w", fmt.Sprint("silent", n)))
+					if err := s.Apply(t.Context(), b); err != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+						t.Error(err)
+					}
+				})
+			}
+			until(t, "they are on their way", func() bool { return s.Connections().InUse == 2 })
+			_, err := s.Get(t.Context(), k)
+			batches.Wait()
+			return err
+		},
 		"a batch, when the connections were idle": func(t *testing.T, s *postgres.Store, silence func()) error {
 			silence()
 			since := time.Now()
@@ -100,7 +123,7 @@ func TestSilence(t *testing.T) {
 			t.Parallel()
 			url := cluster.Database(t)
 			p := newProxy(t, fmt.Sprintf("127.0.0.1:%d", cluster.Port))
-			s := open(t, postgres.Options{URL: strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", cluster.Port), p.addr, 1), ApplyTimeout: 4 * time.Second})
+			s := open(t, postgres.Options{URL: strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", cluster.Port), p.addr, 1), Connections: 2, ApplyTimeout: 4 * time.Second, Patience: 3 * time.Second})
 			create(t, s, k)
 			if err := ask(t, s, p.silence); err != nil {
 				t.Fatal(err)
@@ -210,12 +233,86 @@ func TestFailover(t *testing.T) {
 	url := strings.Replace(primary.Database(t), fmt.Sprintf(":%d/", primary.Port), fmt.Sprintf(":%d,127.0.0.1:%d/", primary.Port, standby.Port), 1)
 	w := write(t, open(t, postgres.Options{URL: url, Patience: patience}))
 	w.goOn(50)
+	follower := connect(t, standby.URL("postgres"))
+	until(t, "the standby has the database", func() bool {
+		return value[bool](t, follower, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = 'test_1')")
+	})
 	if err := primary.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, connect(t, standby.URL("postgres")), "SELECT pg_promote()")
+	exec(t, follower, "SELECT pg_promote()")
 	w.goOn(50)
 	w.stop()
+}
+
+// The standbys that synchronous_commit waits for hang. Nothing is acknowledged before it is where it must be: not
+// because we were tired of waiting, and not because somebody has ended the backend that waited, which
+// lets go what it has committed. Meanwhile reads are answered, and no crowd of backends gathers.
+func TestStandbyHangs(t *testing.T) {
+	server := newCluster(t, pgtest.Start)
+	url := server.Database(t)
+	const connections = 4
+	s := open(t, postgres.Options{URL: url, Connections: connections, ApplyTimeout: 500 * time.Millisecond, Patience: 200 * time.Millisecond})
+	create(t, s, key.ForPointer("w", "before"))
+	admin := connect(t, url)
+	standbys := func(names string) {
+		exec(t, admin, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")
+		exec(t, admin, "SELECT pg_reload_conf()")
+		until(t, "it is set", func() bool {
+			return value[string](t, admin, "SELECT current_setting('synchronous_standby_names')") == names
+		})
+	}
+	waiting := func() int {
+		return value[int](t, admin, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	}
+	notAcknowledged := func(b store.Batch) {
+		t.Helper()
+		if o, err := s.Outcome(t.Context(), b); err == nil {
+			t.Errorf("the outcome is %v", o)
+		}
+		if err := s.Apply(t.Context(), b); err == nil {
+			t.Error("sent once more it is acknowledged")
+		}
+		if _, err := s.Get(t.Context(), key.ForPointer("w", "before")); err != nil {
+			t.Errorf("a read: %v", err)
+		}
+	}
+	standbys("nobody")
+	var b store.Batch
+	until(t, "all of the server knows it", func() bool {
+		b = creation(key.ForPointer("w", newID()))
+		err := s.Apply(t.Context(), b)
+		if err != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+			t.Fatalf("got %v, want %v", err, store.ErrOutcomeUnknown)
+		}
+		return err != nil
+	})
+	if waiting() == 0 {
+		t.Error("it does not wait any more")
+	}
+	notAcknowledged(b)
+	exec(t, admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	notAcknowledged(b)
+
+	var crowd sync.WaitGroup
+	for n := range 40 {
+		crowd.Go(func() {
+			if err := s.Apply(t.Context(), creation(key.ForPointer("w", fmt.Sprint(n)))); err == nil {
+				t.Error("a batch was acknowledged")
+			}
+		})
+	}
+	crowd.Wait()
+	if n := waiting(); n > 2*connections+4 { // those of the pool, those after them, and some one by one
+		t.Errorf("%d backends wait", n)
+	}
+	standbys("")
+	until(t, "nobody waits", func() bool { return waiting() == 0 })
+	wantOutcome(t, s, b, store.Applied)
+	create(t, s, key.ForPointer("w", "after"))
+	if strings.Contains(server.Log(), "canceling wait for synchronous replication due to user request") {
+		t.Error("a batch was canceled")
+	}
 }
 
 // The server has room for fewer connections than the pool: who finds none shares those that there are.

@@ -87,7 +87,7 @@ func TestOpenRefused(t *testing.T) {
 		kind    error
 		want    []string
 	}{
-		"a newer schema":   {prepare: "UPDATE landfast.meta SET value = '99' WHERE key = 'schema'", kind: postgres.ErrNewer, want: []string{"99", "run the version that made it"}},
+		"a newer schema":   {prepare: "UPDATE landfast.meta SET value = '99' WHERE key IN ('schema', 'usable_by')", kind: postgres.ErrNewer, want: []string{"99", "run the version that made it"}},
 		"another's schema": {prepare: "DELETE FROM landfast.meta WHERE key = 'schema'", kind: postgres.ErrUnfit, want: []string{"landfast.meta"}},
 		"read-only":        {prepare: "ALTER DATABASE %s SET default_transaction_read_only = on", kind: postgres.ErrUnfit, want: []string{"default_transaction_read_only"}},
 		"serializable behind a pooler": {
@@ -98,6 +98,7 @@ func TestOpenRefused(t *testing.T) {
 		"no such role":     {url: func(url string) string { return strings.Replace(url, "postgres@", "nobody_here@", 1) }, want: []string{"check user and password"}},
 		"down":             {url: func(url string) string { return strings.Replace(url, server, down, 1) }, want: []string{"is PostgreSQL running"}},
 		"no URL":           {url: func(string) string { return "" }, want: []string{"no URL"}},
+		"no such file":     {url: func(url string) string { return url + "&sslrootcert=/not/there.pem" }, want: []string{"sslrootcert", "/not/there.pem", "no such file"}},
 		"no such URL":      {url: func(string) string { return "postgres://u:hush@[/x" }, want: []string{"postgres://user@host:5432/database"}},
 		"no rights":        {url: func(url string) string { return strings.Replace(url, "postgres@", "without_rights@", 1) }, want: []string{"42501", "GRANT CREATE ON DATABASE"}},
 		"pgbouncer unsaid": {url: func(url string) string { return cluster.PgBouncer(t, 2)(url) }, want: []string{"postgres.pgbouncer: true"}},
@@ -197,5 +198,19 @@ func TestClose(t *testing.T) {
 	}
 	if _, err := s.Outcome(t.Context(), creation(key.ForPointer("w", "k"))); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("outcome: got %v", err)
+	}
+}
+
+// A schema that is newer and says that this program may use it is used, and left as it is: during a rolling
+// upgrade instances of the former version start, too.
+func TestOpenNeighbour(t *testing.T) {
+	url := cluster.Database(t)
+	open(t, postgres.Options{URL: url})
+	admin := connect(t, url)
+	exec(t, admin, "UPDATE landfast.meta SET value = '2' WHERE key = 'schema'")
+	s := open(t, postgres.Options{URL: url})
+	create(t, s, key.ForPointer("w", "k"))
+	if got := value[string](t, admin, "SELECT value FROM landfast.meta WHERE key = 'schema'"); got != "2" {
+		t.Errorf("the schema is of version %s now", got)
 	}
 }

@@ -18,6 +18,8 @@ func TestPlanted(t *testing.T) {
 		planted.CreationUnchecked:  "TestStore/own/a_record_is_made_once",
 		planted.ForgottenUnchecked: "TestForgetting",
 		planted.LocksAsAsked:       "TestLockOrder",
+		planted.OutcomeUnsynced:    "TestStandbyHangs",
+		planted.BatchCanceled:      "TestStandbyHangs",
 		planted.LossIsRefusal:      "TestLostOnTheWay",
 		planted.FatalIsRefusal:     "TestBackendEnded",
 	})

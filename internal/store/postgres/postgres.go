@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -35,6 +36,8 @@ type Options struct {
 	// Slice is how long a row that another transaction has locked is waited for on a connection
 	// before Apply gives a *store.BlockedError. Default 200 ms.
 	Slice time.Duration
+	// NoWait has Apply give a *store.BlockedError as soon as it finds a locked row.
+	NoWait bool
 	// RetryInterval is about how long after that Apply is worth trying again. Default 100 ms.
 	RetryInterval time.Duration
 	// Patience is how long a call waits for a connection: for one that is free, and for a server that
@@ -88,6 +91,11 @@ type Store struct {
 	pool    *pgxpool.Pool
 	reader  *reader
 	doubted atomic.Pointer[time.Time] // when the pool was emptied last; nil: never
+	// While unanswered is set, which a batch does whose answer takes long, until there is an answer, batches go one at a time:
+	// that which has a token in alone. Otherwise a server that commits nothing (its standby hangs) would collect
+	// connections, with one batch in each.
+	unanswered atomic.Bool
+	alone      chan struct{}
 	// slices holds a token for each connection that waits for a row.
 	slices chan struct{}
 
@@ -110,8 +118,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s := &Store{options: o, slices: make(chan struct{}, o.Connections/2)}
-	config.ShouldPing = s.isDead
+	s := &Store{options: o, slices: make(chan struct{}, o.Connections/2), alone: make(chan struct{}, 1)}
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // acquire does
+	config.BeforeConnect = withLink
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %s", plain(err))
@@ -146,6 +155,9 @@ func (o Options) pool() (*pgxpool.Config, error) {
 		return nil, errors.New("no URL")
 	}
 	c, err := pgxpool.ParseConfig(o.URL)
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("a file that the URL names (sslrootcert, sslcert, sslkey, passfile, service) cannot be read: %w", file)
+	}
 	if err != nil {
 		// What was parsed may hold a password.
 		return nil, errors.New("the URL is not one that PostgreSQL's own programs take: postgres://user@host:5432/database?sslmode=verify-full")

@@ -116,7 +116,9 @@ func (r *reader) fly() {
 			return read(ctx, conn, keys, answers)
 		})
 		for _, a := range answers {
-			a.err = err
+			if err != nil {
+				a.err = err
+			}
 			close(a.done)
 		}
 	}
@@ -128,16 +130,13 @@ const selectKeys = `SELECT k.nth, r.version, r.id, r.value
 
 const selectKey = `SELECT version, id, value FROM landfast.records WHERE level = $1 AND path = $2`
 
-// read fills the answers, as often as it is called: who is not found is absent.
+// read fills the answers, as often as it is called: who is not found is absent, and what we have not written is
+// the error of whoever asked for that.
 func read(ctx context.Context, conn *pgxpool.Conn, keys []key.Key, answers []*answer) error {
 	var version, id, value string
-	fill := func(nth int) error {
-		record, err := decode(keys[nth], version, id, value)
-		answers[nth].record = record
-		return err
-	}
+	fill := func(nth int) { answers[nth].record, answers[nth].err = decode(keys[nth], version, id, value) }
 	for i, k := range keys {
-		answers[i].record = store.Record{Key: k}
+		answers[i].record, answers[i].err = store.Record{Key: k}, nil
 	}
 	if len(keys) == 1 {
 		rows, err := conn.Query(ctx, selectKey, int16(keys[0].Level), keys[0].Path)
@@ -151,7 +150,8 @@ func read(ctx context.Context, conn *pgxpool.Conn, keys []key.Key, answers []*an
 		if err := rows.Scan(&version, &id, &value); err != nil {
 			return err
 		}
-		return fill(0)
+		fill(0)
+		return nil
 	}
 	levels, paths := make([]int16, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
@@ -167,9 +167,7 @@ func read(ctx context.Context, conn *pgxpool.Conn, keys []key.Key, answers []*an
 		if err := rows.Scan(&nth, &version, &id, &value); err != nil {
 			return err
 		}
-		if err := fill(nth - 1); err != nil {
-			return err
-		}
+		fill(nth - 1)
 	}
 	return rows.Err()
 }

@@ -20,8 +20,9 @@ var (
 )
 
 // steps are the migrations 1.sql, 2.sql and so on. They only ever grow: one that was
-// released is never edited. A step leaves what the version before it uses in place, so that
-// two neighbouring versions may run while instances are replaced one by one.
+// released is never edited. A step leaves what the version before it uses in place, and says in landfast.meta which
+// is the oldest that may use it (usable_by), so that two neighbouring versions may run, and start, while instances are
+// replaced one by one.
 //
 //go:embed migrations/*.sql
 var steps embed.FS
@@ -63,7 +64,7 @@ func prepare(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 		o.Log.Info("synchronous_commit is set to on for the catalog's own transactions", "was", commit)
 	}
 	version, err := readVersion(ctx, pool)
-	if err != nil || version == schemaVersion {
+	if err != nil || version >= schemaVersion {
 		return err
 	}
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
@@ -76,7 +77,8 @@ type queryer interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// readVersion gives the schema's version, 0 where there is none, and refuses a newer one.
+// readVersion gives the schema's version, 0 where there is none, and refuses a newer one that this program
+// may not use.
 func readVersion(ctx context.Context, q queryer) (int, error) {
 	var there bool
 	// Not to_regclass: within a transaction it answers from what the session remembers, which another has changed meanwhile.
@@ -84,8 +86,9 @@ func readVersion(ctx context.Context, q queryer) (int, error) {
 		WHERE n.nspname = 'landfast' AND c.relname = 'meta')`).Scan(&there); err != nil || !there {
 		return 0, err
 	}
-	var text string
-	err := q.QueryRow(ctx, `SELECT coalesce((SELECT value FROM landfast.meta WHERE key = 'schema'), '')`).Scan(&text)
+	var text, oldest string
+	err := q.QueryRow(ctx, `SELECT coalesce((SELECT value FROM landfast.meta WHERE key = 'schema'), ''),
+		coalesce((SELECT value FROM landfast.meta WHERE key = 'usable_by'), '')`).Scan(&text, &oldest)
 	if err != nil {
 		return 0, err
 	}
@@ -94,6 +97,9 @@ func readVersion(ctx context.Context, q queryer) (int, error) {
 	case err != nil || version < 1:
 		return 0, fmt.Errorf("%w: landfast.meta says that its schema is %q; restore a backup", ErrUnfit, text)
 	case version > schemaVersion:
+		if usableBy, err := strconv.Atoi(oldest); err == nil && usableBy <= schemaVersion {
+			return version, nil
+		}
 		return 0, fmt.Errorf("%w: %d, not %d; run the version that made it, or a newer one", ErrNewer, version, schemaVersion)
 	}
 	return version, nil
@@ -107,7 +113,7 @@ func migrate(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	version, err := readVersion(ctx, tx) // by a later statement than the one that waited
-	if err != nil || version == schemaVersion {
+	if err != nil || version >= schemaVersion {
 		return err
 	}
 	if version == 0 {

@@ -167,7 +167,7 @@ LIMIT 1000`
 // instances, and of others. Whoever only reads is not among them. The oldest transaction comes first.
 func (s *Store) Sessions(ctx context.Context) ([]Session, error) {
 	var sessions []Session
-	err := s.call(ctx, func(_ context.Context, conn *pgxpool.Conn) (err error) { // nothing is lost when it is cut off
+	err := s.call(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		sessions, err = readSessions(ctx, conn)
 		return err
 	})

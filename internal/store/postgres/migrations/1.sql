@@ -9,10 +9,11 @@ CREATE TABLE landfast.meta (
 );
 
 INSERT INTO landfast.meta VALUES
-	('forgotten', ''); -- the greatest batch id that was removed from applied
+	('forgotten', ''),  -- the greatest batch id that was removed from applied
+	('usable_by', '1'); -- the schema version of the oldest program that may still use this; each step says
 
 CREATE TABLE landfast.records (
-	level   smallint NOT NULL,          -- 1 catalog, 2 warehouse, 3 namespace, 4 table name, 5 pointer, 6 dying, 7 location, 8 once, 9 unsynced
+	level   smallint NOT NULL,          -- 1 catalog, 2 warehouse, 3 namespace, 4 table name, 5 pointer, 6 dying, 7 location, 8 once, 9 unsynced, 10 duty
 	path    text COLLATE "C" NOT NULL,
 	version text COLLATE "C" NOT NULL,  -- the id of the batch that wrote it
 	id      text COLLATE "C" NOT NULL,  -- the incarnation
@@ -32,11 +33,14 @@ CREATE TABLE landfast.applied (
 -- conditions that do not hold. SQLSTATE LF001 asks for the same call once more, with locks that exclude
 -- Live and updates of kind 4; LF003 says that the id is forgotten.
 --
--- Rows are locked in the order of their keys: one statement and one mode for each level, and the order
--- within it is that of lock_path. A row that is not there yet is not locked, and need not be: whoever
--- names its version or its incarnation has seen it committed before the call. What the conditions rest
--- on is read by a later statement than the one that waited for locks, which is true only under READ
--- COMMITTED.
+-- Rows are locked in the order of their keys, which is that of lock_path, and in one mode for each level. A
+-- row that is not there yet is not locked, and need not be: whoever names its version or its incarnation
+-- has seen it committed before the call. What the conditions rest on is read by a later statement than
+-- those that waited for locks, which is true only under READ COMMITTED.
+--
+-- Who finds that the batch is applied writes, too: it locks the row. So its own COMMIT is not answered before
+-- the batch is on the disks, and the standbys, that synchronous_commit asks for: the transaction that applied
+-- it may have been let go before (its backend was terminated, or canceled, while it waited for a standby).
 --
 -- A plan is kept for as long as its connection, and may have been made while the table was empty. So
 -- the statements are written such that a row is always found by its whole key, and the settings leave
@@ -44,9 +48,8 @@ CREATE TABLE landfast.applied (
 CREATE FUNCTION landfast.apply_1(
 	batch text, ops text,
 	waiter text,            -- application_name while this runs
-	wait_ms integer,        -- the longest wait for one row that another transaction has locked
-	lock_level smallint[], lock_mode smallint[], lock_end integer[], -- for each level: the mode, and the number of its last path
-	lock_path text[],
+	wait_ms integer,        -- the longest wait for rows that other transactions have locked, all together
+	lock_level smallint[], lock_path text[], lock_mode smallint[],
 	cond_kind text[], cond_level smallint[], cond_path text[], cond_want text[],
 	write_level smallint[], write_path text[], write_id text[], write_value text[],
 	write_kind smallint[]   -- 1 insert, 2 delete, 3 update of a record that keeps its id, 4 update
@@ -56,8 +59,8 @@ SET enable_indexscan = on SET enable_nestloop = on SET enable_seqscan = off SET 
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off
 AS $$
 DECLARE
-	first    integer := 1;
-	paths    text[];
+	wait_now integer := wait_ms;
+	wait_end timestamptz := statement_timestamp() + wait_ms * interval '1 ms';
 	failed   integer[];
 	inserted boolean := false;
 	is_void  boolean;
@@ -71,17 +74,15 @@ BEGIN
 	PERFORM set_config('application_name', waiter, true), set_config('lock_timeout', wait_ms::text, true);
 
 	FOR n IN 1 .. coalesce(cardinality(lock_level), 0) LOOP
-		paths := lock_path[first : lock_end[n]];
-		first := lock_end[n] + 1;
+		IF n > 1 AND wait_now > 1 AND clock_timestamp() > wait_end - wait_now * interval '1 ms' + interval '1 ms' THEN
+			wait_now := greatest(1, extract(epoch FROM wait_end - clock_timestamp()) * 1000)::integer;
+			PERFORM set_config('lock_timeout', wait_now::text, true);
+		END IF;
 		CASE lock_mode[n]
-			WHEN 1 THEN PERFORM FROM unnest(paths) AS p (path),
-				LATERAL (SELECT FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = p.path FOR KEY SHARE) l;
-			WHEN 2 THEN PERFORM FROM unnest(paths) AS p (path),
-				LATERAL (SELECT FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = p.path FOR SHARE) l;
-			WHEN 3 THEN PERFORM FROM unnest(paths) AS p (path),
-				LATERAL (SELECT FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = p.path FOR NO KEY UPDATE) l;
-			WHEN 4 THEN PERFORM FROM unnest(paths) AS p (path),
-				LATERAL (SELECT FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = p.path FOR UPDATE) l;
+			WHEN 1 THEN PERFORM FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = lock_path[n] FOR KEY SHARE;
+			WHEN 2 THEN PERFORM FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = lock_path[n] FOR SHARE;
+			WHEN 3 THEN PERFORM FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = lock_path[n] FOR NO KEY UPDATE;
+			WHEN 4 THEN PERFORM FROM landfast.records r WHERE r.level = lock_level[n] AND r.path = lock_path[n] FOR UPDATE;
 		END CASE;
 	END LOOP;
 
@@ -103,7 +104,7 @@ BEGIN
 	END IF;
 	IF NOT inserted THEN
 		-- By a later statement than the insertion, which may have waited for another's.
-		SELECT a.void INTO is_void FROM landfast.applied a WHERE a.batch_id = batch;
+		SELECT a.void INTO is_void FROM landfast.applied a WHERE a.batch_id = batch FOR UPDATE;
 		IF FOUND THEN
 			RETURN CASE WHEN is_void THEN '{0}' ELSE '{}' END::integer[];
 		END IF;
@@ -137,8 +138,8 @@ BEGIN
 END
 $$;
 
--- Says whether a batch was applied, and makes sure that otherwise it never will be. SQLSTATE LF003 says
--- that its id is forgotten.
+-- Says whether a batch was applied, and makes sure that otherwise it never will be. Either way it writes, as
+-- apply_1 does. SQLSTATE LF003 says that its id is forgotten.
 CREATE FUNCTION landfast.outcome_1(batch text, waiter text, wait_ms integer) RETURNS boolean
 LANGUAGE plpgsql
 SET enable_indexscan = on SET enable_seqscan = off SET jit = off
@@ -156,7 +157,7 @@ BEGIN
 	INSERT INTO landfast.applied VALUES (batch, true) ON CONFLICT DO NOTHING;
 	IF NOT FOUND THEN
 		-- By a later statement than the insertion, which may have waited for another's.
-		SELECT a.void INTO is_void FROM landfast.applied a WHERE a.batch_id = batch;
+		SELECT a.void INTO is_void FROM landfast.applied a WHERE a.batch_id = batch FOR UPDATE;
 		IF FOUND THEN
 			RETURN NOT is_void;
 		END IF;
@@ -187,6 +188,7 @@ DECLARE
 	last text;
 	n    bigint;
 BEGIN
+	PERFORM set_config('lock_timeout', '1000', true);
 	PERFORM FROM landfast.meta m WHERE m.key = 'forgotten' FOR UPDATE SKIP LOCKED;
 	IF NOT FOUND THEN
 		RETURN NULL;
