@@ -9,7 +9,7 @@
 // trip. So no row stays locked while anything waits for a network or a client: a
 // process that freezes, or is cut off, holds nothing.
 //
-// Rows are locked level by level, with one statement and one mode for each. Live takes
+// Rows are locked one by one, and those of a level in one mode. Live takes
 // FOR KEY SHARE, which only a change of incarnation excludes: tables are made while the
 // properties of their namespace change. A version that is only compared takes FOR
 // SHARE, a write that keeps the incarnation FOR NO KEY UPDATE, and a guard, a deletion
@@ -19,13 +19,23 @@
 // # Waiting
 //
 // A row that another transaction has locked is looked at for 1 ms, and then waited for on
-// the connection for a short slice of time. At most half of the connections are in such
+// the connection for a short slice of time, all rows of a batch together. At most half of the connections are in such
 // slices, and who gets none in that time waits no longer; all other waiting is in memory. After
 // a slice in vain Apply gives a *store.BlockedError, and whoever called it tries again.
 //
 // A call waits for a connection as long as its context lasts and Options.Patience: so it
 // outlasts a PostgreSQL that restarts. Then it gives store.ErrUnavailable. What was sent is
 // waited for at most Options.ApplyTimeout, whatever becomes of the context.
+//
+// What may be asked twice is asked again, on another connection, after a tenth of that. A batch that has no
+// answer by then leaves the pool with its connection, and until one has an answer the others go one at a time: a
+// server that answers reads and commits nothing does not get all its connections filled with batches.
+//
+// # Synchronous standbys
+//
+// A COMMIT that waits for a standby is done, and is let go when its backend is canceled or terminated: then
+// everybody sees what a failover would lose. So no batch is ever canceled, and whoever finds that a batch is
+// applied, which it may have been let go, writes himself and waits for his own COMMIT.
 //
 // # Errors
 //
