@@ -2,9 +2,9 @@ package duty
 
 import "time"
 
-// SetWall gives a process a wall clock of its own, beside the monotonic one that all share.
-func (r *Roster) SetWall(wall func() time.Time) {
-	r.now = func() moment { return moment{mono: time.Now(), wall: wall()} }
+// SetBoot gives a process a clock of its own that goes on while the machine is suspended, beside the monotonic one that all share.
+func (r *Roster) SetBoot(boot func() time.Duration) {
+	r.now = func() moment { return moment{mono: time.Now(), boot: boot()} }
 }
 
 // Trusted is how long Has says yes after a duty was taken or renewed.

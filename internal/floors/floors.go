@@ -68,7 +68,7 @@ var Modules = map[string][]string{
 	"github.com/twmb/avro":                {"internal/manifest"},
 	"go.yaml.in/yaml/v3":                  {"internal/config"},
 	"golang.org/x/sync":                   {"internal/kernel", "internal/reclaim"},
-	"golang.org/x/sys":                    {"internal/blob/local", "internal/server"},
+	"golang.org/x/sys":                    {"internal/blob/local", "internal/duty", "internal/server"},
 	"modernc.org/sqlite":                  {"internal/store/embedded"},
 }
 
