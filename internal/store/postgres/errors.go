@@ -69,6 +69,12 @@ func refused(err error) bool {
 // notSent reports whether nothing of the statement has reached the server.
 func notSent(err error) bool { return pgconn.SafeToRetry(err) }
 
+// loginFails reports whether PgBouncer says that PostgreSQL is down, or does not let it in.
+func loginFails(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == protocolViolation && strings.Contains(e.Message, "login has been failing")
+}
+
 // passes reports whether an error has to do with the server's state, not with what was asked of
 // it: it may be gone in a moment.
 func passes(err error) bool {
@@ -108,7 +114,7 @@ func plain(err error) string {
 		return text
 	}
 	text := fmt.Sprintf("postgresql: %s (SQLSTATE %s)", e.Message, e.Code)
-	if what := remedy(e.Code); what != "" {
+	if what := remedy(e.Code); what != "" && !loginFails(err) {
 		text += "; " + what
 	}
 	return text

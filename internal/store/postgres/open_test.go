@@ -14,6 +14,7 @@ import (
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/store"
 	"github.com/landfast/landfast/internal/store/postgres"
+	"github.com/landfast/landfast/internal/store/postgres/pgtest"
 )
 
 // Several instances open an empty database at the same moment: one makes the schema, all work on it.
@@ -212,5 +213,30 @@ func TestOpenNeighbour(t *testing.T) {
 	create(t, s, key.ForPointer("w", "k"))
 	if got := value[string](t, admin, "SELECT value FROM landfast.meta WHERE key = 'schema'"); got != "2" {
 		t.Errorf("the schema is of version %s now", got)
+	}
+}
+
+// A start waits for a server that answers, and has no room for it yet.
+func TestOpenPatient(t *testing.T) {
+	server := newCluster(t, pgtest.Start)
+	url := server.Database(t)
+	role, as := newRole(t, url)
+	admin := connect(t, url)
+	exec(t, admin, "ALTER ROLE "+role+" CONNECTION LIMIT 0")
+	opened := make(chan *postgres.Store, 1)
+	go func() {
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: as})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	until(t, "it was refused", func() bool { return strings.Contains(server.Log(), "too many connections for role") })
+	exec(t, admin, "ALTER ROLE "+role+" CONNECTION LIMIT -1")
+	if s := <-opened; s != nil {
+		create(t, s, key.ForPointer("w", "k"))
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

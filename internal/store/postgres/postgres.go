@@ -110,7 +110,8 @@ var (
 	_ store.Gatherer = (*Store)(nil)
 )
 
-// Open connects, and makes the schema where there is none. The caller closes the store.
+// Open connects, and makes the schema where there is none. It waits for a server that is about to be there. The caller
+// closes the store.
 // Its errors say what to do.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	o := options.withDefaults()
@@ -127,9 +128,17 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	s.pool = pool
 	s.reader = newReader(s)
-	err = prepare(ctx, pool, o)
-	if err == nil {
-		err = s.tellForgotten(ctx)
+	for end := time.Now().Add(startPatience); ; {
+		if err = prepare(ctx, pool, o); err == nil {
+			err = s.tellForgotten(ctx)
+		}
+		if !comes(err) || time.Now().After(end) {
+			break
+		}
+		select {
+		case <-time.After(jitter(pause)):
+		case <-ctx.Done():
+		}
 	}
 	if err != nil {
 		pool.Close()
@@ -142,6 +151,16 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.stop = stop
 	s.running.Go(func() { s.forget(background) })
 	return s, nil
+}
+
+// startPatience is how long Open insists where something answers, and has no database for us yet: PostgreSQL that
+// starts, PgBouncer that waits for it, a server whose connections are all in use.
+const startPatience = 10 * time.Second
+
+// comes reports whether that is so.
+func comes(err error) bool {
+	class := classOf(stateOf(err))
+	return class == "53" || class == "57" || loginFails(err)
 }
 
 // where names the database, without a password.
@@ -200,7 +219,9 @@ func (o Options) pool() (*pgxpool.Config, error) {
 // isPrimary refuses a connection to a standby, which may lead anywhere in the past: of several hosts
 // in the URL the next is tried.
 func isPrimary(ctx context.Context, conn *pgconn.PgConn) error {
-	if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, conn); err != nil {
+	if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, conn); stateOf(err) != "" {
+		return err // it could not be asked
+	} else if err != nil {
 		return fmt.Errorf("%s; %s", plain(err), remedy(readOnly))
 	}
 	return nil
