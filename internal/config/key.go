@@ -97,12 +97,12 @@ var Keys = []Key{
 		Name: "postgres.max_connections", Type: typeNumber, Placeholder: "N", Default: "16",
 		Doc: "How many connections this instance has at most, from 2 to 1000.",
 		Detail: "Requests wait in memory for a free one. At most half of them wait for rows that others have locked. All instances together must stay " +
-			"below the server's `max_connections`.",
+			"below the server's `max_connections`. While PostgreSQL hangs at COMMIT there may be up to twice as many.",
 		bind: func(c *Config) value { return (*number)(&c.Postgres.MaxConnections) },
 	},
 	{
 		Name: "postgres.pgbouncer", Type: typeBool, Default: "false",
-		Doc:    "PgBouncer, in transaction mode, stands between this instance and PostgreSQL.",
+		Doc:    "PgBouncer, in transaction or in session mode, stands between this instance and PostgreSQL.",
 		Detail: "Statements are then not prepared, and nothing is kept in a session.",
 		bind:   func(c *Config) value { return (*boolean)(&c.Postgres.PgBouncer) },
 	},

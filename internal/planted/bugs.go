@@ -60,6 +60,7 @@ const (
 	LocksAsAsked       Bug = "postgres: rows are locked in the order of the request"
 	OutcomeUnsynced    Bug = "postgres: who finds that a batch is applied does not wait for the standbys that it needs"
 	BatchCanceled      Bug = "postgres: a batch is canceled when its answer takes too long"
+	CrowdUncounted     Bug = "postgres: batches that were given up and still wait in PostgreSQL are not counted"
 	LossIsRefusal      Bug = "postgres: an answer that did not come is taken for a refusal"
 	FatalIsRefusal     Bug = "postgres: a backend that was ended is taken for one that has refused"
 )

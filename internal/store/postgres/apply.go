@@ -161,7 +161,9 @@ func newCall(b store.Batch, strict bool) (*call, error) {
 	if planted.Is(planted.LocksAsAsked) {
 		keys = keys[:0]
 		for _, cond := range b.Conds {
-			keys = append(keys, cond.Key)
+			if modes[cond.Key] > 0 {
+				keys = append(keys, cond.Key)
+			}
 		}
 	}
 	for _, k := range keys {
@@ -271,11 +273,14 @@ func (s *Store) try(ctx context.Context, b store.Batch, wait time.Duration) erro
 		sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.ApplyTimeout)
 		began := time.Now()
 		var failed []int32
-		err = s.patiently(sent, conn, func(conn *pgx.Conn) (err error) {
+		err = s.patiently(sent, conn, wait, func(conn *pgx.Conn) (err error) {
 			failed, err = c.send(sent, conn, s.batchName(ctx, b), wait)
 			return err
 		})
 		s.answered("apply", began, err)
+		if err == nil && len(failed) == 0 {
+			s.unanswered.Store(false) // it is committed, and where it must be
+		}
 		cancel()
 		over()
 		switch state := stateOf(err); {
@@ -302,23 +307,74 @@ func (s *Store) try(ctx context.Context, b store.Batch, wait time.Duration) erro
 
 // turn gives a connection for a batch, when it is its turn, which the caller ends.
 func (s *Store) turn(ctx context.Context) (conn *pgxpool.Conn, over func(), err error) {
-	for over = func() {}; ; {
-		alone := s.unanswered.Load()
-		if alone {
-			if over, err = s.goAlone(ctx); err != nil {
-				return nil, nil, err
-			}
-		}
+	for !s.unanswered.Load() {
 		if conn, err = s.acquire(ctx); err != nil {
-			over()
 			return nil, nil, err
 		}
-		if alone || !s.unanswered.Load() {
-			return conn, over, nil
+		if !s.unanswered.Load() {
+			return conn, func() {}, nil
 		}
 		conn.Release() // since it was asked for there is a batch without an answer
 	}
+	if over, err = s.goAlone(ctx); err != nil {
+		return nil, nil, err
+	}
+	if conn, err = s.behindCrowd(ctx); err != nil {
+		over()
+		return nil, nil, err
+	}
+	return conn, over, nil
 }
+
+// behindCrowd gives a connection for a batch once fewer of those that were given up are still under way than may be. It
+// waits for that as long as for a connection.
+func (s *Store) behindCrowd(ctx context.Context) (*pgxpool.Conn, error) {
+	for end := time.Now().Add(s.options.Patience); ; {
+		conn, err := s.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		crowded, err := s.isCrowded(ctx, conn)
+		switch {
+		case err == nil && !crowded:
+			return conn, nil
+		case err == nil:
+			s.release(ctx, conn, nil)
+		case !passes(err):
+			return nil, definite(err)
+		}
+		select {
+		case <-time.After(jitter(s.options.RetryInterval)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if time.Now().After(end) {
+			return nil, errCommitsNothing
+		}
+	}
+}
+
+// isCrowded reports whether as many batches of this instance as may be are under way in PostgreSQL without an answer. A
+// backend that waits for a synchronous standby, or for its disk, does not see that its client is gone: each batch that was given up
+// keeps one, so their number is PostgreSQL's to tell. conn is released after an error.
+func (s *Store) isCrowded(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	if planted.Is(planted.CrowdUncounted) {
+		return false, nil
+	}
+	sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.askTimeout())
+	defer cancel()
+	var stuck int
+	err := conn.QueryRow(sent, `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND usename = current_user AND starts_with(application_name, $1)
+		AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Lock' AND query_start < clock_timestamp() - $2 * interval '1 millisecond'`,
+		s.options.sessionName()+" ", s.askTimeout().Milliseconds()).Scan(&stuck)
+	if err != nil {
+		s.release(sent, conn, err)
+	}
+	return stuck >= s.options.Connections/2, err
+}
+
+var errCommitsNothing = fmt.Errorf("%w: the server commits nothing; does a synchronous standby hang (pg_stat_replication), or its disk?", store.ErrUnavailable)
 
 // goAlone waits until no other batch is under way that does.
 func (s *Store) goAlone(ctx context.Context) (over func(), err error) {
@@ -328,19 +384,19 @@ func (s *Store) goAlone(ctx context.Context) (over func(), err error) {
 	case s.alone <- struct{}{}:
 		return func() { <-s.alone }, nil
 	case <-patience.C:
-		return nil, fmt.Errorf("%w: the server commits nothing; does a synchronous standby hang (pg_stat_replication), or its disk?", store.ErrUnavailable)
+		return nil, errCommitsNothing
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// patiently sends a batch on a connection, and releases that. One whose answer takes long leaves the pool, and waits
-// beside it: reads go on, also where all connections have gone silent with a batch.
-func (s *Store) patiently(ctx context.Context, conn *pgxpool.Conn, send func(*pgx.Conn) error) error {
+// patiently sends a batch on a connection, and releases that. One whose answer takes long, beside the time that it may wait for
+// rows, leaves the pool, and waits beside it: reads go on, also where all connections have gone silent with a batch.
+func (s *Store) patiently(ctx context.Context, conn *pgxpool.Conn, wait time.Duration, send func(*pgx.Conn) error) error {
 	raw := conn.Conn() // the pool's is not looked at while it may be taken away
 	var mu sync.Mutex
 	answered, left := false, false
-	long := time.AfterFunc(s.askTimeout(), func() {
+	long := time.AfterFunc(s.askTimeout()+wait, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !answered {
@@ -354,7 +410,6 @@ func (s *Store) patiently(ctx context.Context, conn *pgxpool.Conn, send func(*pg
 	mu.Lock()
 	answered = true
 	mu.Unlock()
-	s.unanswered.Store(err != nil && ctx.Err() != nil)
 	switch {
 	case !left:
 		s.release(ctx, conn, err)
@@ -390,7 +445,14 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 	}
 	limit := time.Now().Add(s.options.ApplyTimeout)
 	for wait := s.askTimeout(); ; wait *= 2 {
-		conn, err := s.acquire(ctx)
+		acquire := s.acquire
+		if s.unanswered.Load() {
+			acquire = s.behindCrowd // it writes, too
+		}
+		conn, err := acquire(ctx)
+		if errors.Is(err, errCommitsNothing) && time.Now().Before(limit) {
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -401,6 +463,9 @@ func (s *Store) Outcome(ctx context.Context, b store.Batch) (store.Outcome, erro
 			return conn.QueryRow(sent, `SELECT landfast.outcome_1($1, $2, $3)`, b.ID, s.batchName(ctx, b), look.Milliseconds()).Scan(&applied)
 		})
 		s.answered("outcome", began, err)
+		if err == nil || sent.Err() != nil {
+			s.unanswered.Store(err != nil)
+		}
 		s.release(sent, conn, err)
 		cancel()
 		state := stateOf(err)

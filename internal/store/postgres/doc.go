@@ -28,8 +28,9 @@
 // waited for at most Options.ApplyTimeout, whatever becomes of the context.
 //
 // What may be asked twice is asked again, on another connection, after a tenth of that. A batch that has no
-// answer by then leaves the pool with its connection, and until one has an answer the others go one at a time: a
-// server that answers reads and commits nothing does not get all its connections filled with batches.
+// answer by then leaves the pool with its connection, and until one is committed the others go one at a time, and none
+// while half as many as the pool has connections are under way in PostgreSQL without an answer: a server that answers reads and
+// commits nothing does not get all its connections filled with batches.
 //
 // # Synchronous standbys
 //

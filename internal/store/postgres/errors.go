@@ -93,7 +93,8 @@ func definite(err error) error {
 	case state == diskFull:
 		kind = store.ErrFull
 	case state == programLimitExceeded, state == noSuchText, state == untranslatableText:
-		kind = store.ErrUnstorable
+		// Its text reaches the client, whom the names of our tables and indexes do not concern.
+		return fmt.Errorf("%w: PostgreSQL cannot hold a name or a value of it (SQLSTATE %s)", store.ErrUnstorable, state)
 	case passes(err):
 		kind = store.ErrUnavailable
 	default:

@@ -149,11 +149,18 @@ const (
 	detainRequest       // the request arrives when the proxy is told to release it
 )
 
+// strike is a fault that a proxy has in store for the first request which contains a text: others may come before it, such as the
+// ping of a connection.
+type strike struct {
+	fault fault
+	text  string
+}
+
 // proxy stands between a store and its server.
 type proxy struct {
 	addr     string
 	listener net.Listener
-	next     atomic.Int32 // the fault of the next request
+	next     atomic.Pointer[strike] // nil: none
 	free     chan struct{}
 	freeing  sync.Once
 	done     chan struct{} // gets a token for each fault that has run its course
@@ -255,7 +262,10 @@ func (p *proxy) serve(client, backend net.Conn) {
 		if silent() {
 			continue
 		}
-		f := fault(p.next.Swap(int32(none)))
+		f := none
+		if next := p.next.Load(); next != nil && bytes.Contains(buf[:n], []byte(next.text)) && p.next.CompareAndSwap(next, nil) {
+			f = next.fault
+		}
 		switch f {
 		case cutRequest:
 			_ = backend.Close()

@@ -12,14 +12,15 @@ import (
 // What storetest and the tests of this package see.
 func TestPlanted(t *testing.T) {
 	plantedtest.Seen(t, map[planted.Bug]string{
-		planted.EmptyBeforeLocks:   "TestStore/own/skew:_create_a_child,_empty_the_parent",
-		planted.LiveUnlocked:       "TestStore/own/skew:_create_a_child,_empty_the_parent",
+		planted.EmptyBeforeLocks:   "TestBesideACommit/a_drop_beside_a_creation",
+		planted.LiveUnlocked:       "TestBesideACommit/a_drop_beside_a_creation",
 		planted.OutcomeByLook:      "TestStore/own/outcome:_never_seen",
-		planted.CreationUnchecked:  "TestStore/own/a_record_is_made_once",
+		planted.CreationUnchecked:  "TestBesideACommit/a_creation_beside_a_creation",
 		planted.ForgottenUnchecked: "TestForgetting",
-		planted.LocksAsAsked:       "TestLockOrder",
+		planted.LocksAsAsked:       "TestLocksAreOrdered",
 		planted.OutcomeUnsynced:    "TestStandbyHangs",
 		planted.BatchCanceled:      "TestStandbyHangs",
+		planted.CrowdUncounted:     "TestStandbyHangs",
 		planted.LossIsRefusal:      "TestLostOnTheWay",
 		planted.FatalIsRefusal:     "TestBackendEnded",
 	})

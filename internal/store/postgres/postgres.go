@@ -29,7 +29,7 @@ type Options struct {
 	Password string
 	// Connections is how many connections there are at most, at least 2. Default 16.
 	Connections int
-	// Pooled says that PgBouncer, in transaction mode, stands between: nothing is kept in a session.
+	// Pooled says that PgBouncer stands between, in whatever mode: nothing is kept in a session.
 	Pooled bool
 	// Name is that of the instance in pg_stat_activity, where we are "landfast NAME": at most 20 bytes. Default "-".
 	Name string
@@ -91,9 +91,9 @@ type Store struct {
 	pool    *pgxpool.Pool
 	reader  *reader
 	doubted atomic.Pointer[time.Time] // when the pool was emptied last; nil: never
-	// While unanswered is set, which a batch does whose answer takes long, until there is an answer, batches go one at a time:
-	// that which has a token in alone. Otherwise a server that commits nothing (its standby hangs) would collect
-	// connections, with one batch in each.
+	// While unanswered is set, which a batch does whose answer takes long, until one is committed, batches go one at a time,
+	// that which has a token in alone, and only while there is no crowd of them. Otherwise a server that commits
+	// nothing (its standby hangs) would collect backends, with one batch in each.
 	unanswered atomic.Bool
 	alone      chan struct{}
 	// slices holds a token for each connection that waits for a row.
