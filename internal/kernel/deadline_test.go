@@ -23,6 +23,7 @@ type slow struct {
 	decides time.Duration // how long it takes to decide, if it is let
 	uploads time.Duration // and its file to be written
 	refuses bool          // it, unless it is the first
+	notYet  bool          // it is left for the next batch
 }
 
 var errRefused = errors.New("refused")
@@ -41,6 +42,10 @@ func (op *slow) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	if op.refuses && r.Exists() {
 		return errRefused
+	}
+	if op.notYet {
+		op.notYet = false
+		return kernel.ErrAgain
 	}
 	tx.File(kernel.File{Location: op.name})
 	tx.Put(tableA, "a", append(r.Value[:len(r.Value):len(r.Value)], op.name...))
@@ -65,6 +70,32 @@ type slowFiles struct {
 
 func (f slowFiles) Create(ctx context.Context, _ blob.Scope, location string, _ []byte) error {
 	return pass(ctx, f.takes[location])
+}
+
+// doTogether lets operations wait for the table in this order, and then go. It tells how each ended, and after what time.
+func doTogether(t *testing.T, k *kernel.Kernel, queue *local.Table, ops []*slow) (errs []error, ended []time.Duration) {
+	t.Helper()
+	hold, err := queue.Acquire(t.Context(), lock.NewSet(lock.W(tableA)), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, done := time.Now(), make(chan struct{})
+	errs, ended = make([]error, len(ops)), make([]time.Duration, len(ops))
+	for i, op := range ops {
+		ctx, cancel := context.WithTimeout(t.Context(), op.limit)
+		defer cancel()
+		go func() {
+			errs[i] = k.Do(ctx, op)
+			ended[i] = time.Since(began)
+			done <- struct{}{}
+		}()
+		synctest.Wait() // in this order
+	}
+	hold.Release()
+	for range ops {
+		<-done
+	}
+	return errs, ended
 }
 
 // What waits for one table is done together, but nobody waits for its neighbours beyond its own time: neither
@@ -117,26 +148,7 @@ func TestDeadlineBesideSlowNeighbours(t *testing.T) {
 					Store: db, Queue: queue, Files: slowFiles{takes: takes},
 					Backoff: func(time.Duration) time.Duration { return 0 },
 				})
-				hold, err := queue.Acquire(t.Context(), lock.NewSet(lock.W(tableA)), 0)
-				if err != nil {
-					t.Fatal(err)
-				}
-				began, done := time.Now(), make(chan struct{})
-				errs, ended := make([]error, len(tc.ops)), make([]time.Duration, len(tc.ops))
-				for i, op := range tc.ops {
-					ctx, cancel := context.WithTimeout(t.Context(), op.limit)
-					defer cancel()
-					go func() {
-						errs[i] = k.Do(ctx, op)
-						ended[i] = time.Since(began)
-						done <- struct{}{}
-					}()
-					synctest.Wait() // in this order
-				}
-				hold.Release()
-				for range tc.ops {
-					<-done
-				}
+				errs, ended := doTogether(t, k, queue, tc.ops)
 				for i, op := range tc.ops {
 					at, lands := tc.want[op.name]
 					if !lands {

@@ -38,6 +38,7 @@ const (
 //   - Where a file of it cannot be written it alone fails: those before it land, those behind it are decided again without it.
 //   - Neither its client's leaving nor its deadline ends the work for the others.
 //   - It does not wait for the others beyond its own deadline, but for a batch that was sent.
+//   - What others have locked keeps it for as long, and as often, as the options say, whatever batches it was in.
 //   - Where the batch's outcome is unknown, all that are in it are told so.
 type group struct {
 	k *Kernel
@@ -377,10 +378,7 @@ func (g *group) landed(v *view, later []deferred, err error) error {
 		a.run.report.Wrote, a.run.report.Batch = true, len(v.accepted)
 	}
 	if !unknown && isConflict(err) {
-		for _, a := range v.accepted {
-			a.run.report.Conflicts++
-		}
-		return err
+		return g.decideAgain(v, err)
 	}
 	if err == nil {
 		v.publish(later)
@@ -405,6 +403,23 @@ func (g *group) landed(v *view, later []deferred, err error) error {
 		cancel()
 	}
 	return nil
+}
+
+// decideAgain is for a batch that others stood in the way of. All in it are to be decided again, but for those whom locks have
+// kept for as long as may be: they are refused, and then nobody pauses, because who leads may be one of them.
+func (g *group) decideAgain(v *view, err error) error {
+	var blocked *store.BlockedError
+	errors.As(err, &blocked)
+	for _, a := range v.accepted {
+		m := a.run
+		if blocked == nil || !m.waitedEnough() {
+			m.report.Conflicts++
+			continue
+		}
+		g.settle(m, verdict{err: fmt.Errorf("%w by %s, %d times in %v", ErrBlocked, blocked.By, m.report.Blocked, m.blocked.Round(time.Millisecond))})
+		err = nil
+	}
+	return err
 }
 
 func isConflict(err error) bool {
@@ -501,10 +516,11 @@ func (g *group) create(ctx context.Context, f File, rides bool) error {
 }
 
 // apply sends the batch, and the same batch again while what others have locked is in its way: its files are
-// written, and what it was decided on is checked in any case.
+// written, and what it was decided on is checked in any case. What is waited is noted of each operation, because one
+// that is decided again after it was blocked does not begin to wait anew.
 func (g *group) apply(v *view) error {
 	b, began := v.batch(), time.Now()
-	for sent := 1; ; sent++ {
+	for {
 		err := g.send(v, b)
 		var blocked *store.BlockedError
 		if !errors.As(err, &blocked) {
@@ -514,32 +530,39 @@ func (g *group) apply(v *view) error {
 		for _, a := range v.accepted {
 			a.run.report.Blocked++
 		}
-		if err := g.await(v, blocked, began, sent); err != nil {
-			return err
+		began = v.waited(began)
+		again := g.await(v, blocked)
+		began = v.waited(began)
+		if !again {
+			return blocked
 		}
 	}
 }
 
-// await waits until it is worth sending a blocked batch again, which was sent so many times since it began. An error
-// says that it will not be: ErrBlocked, or the given one where somebody's time is up, or nobody waits for it any more.
-func (g *group) await(v *view, blocked *store.BlockedError, began time.Time, sent int) error {
-	limit, most, waited := g.k.opt.BlockedLimit, g.k.opt.BlockedRetries, time.Since(began)
+// await waits until it is worth sending a blocked batch again. It will not be where somebody in it has waited enough,
+// somebody's time is up, or nobody waits for it any more.
+func (g *group) await(v *view, blocked *store.BlockedError) bool {
 	if planted.Is(planted.BlockedIsDecidedAgain) {
-		return blocked
-	}
-	if limit > 0 && waited >= limit || most != 0 && sent > most {
-		return fmt.Errorf("%w by %s, %d times in %v", ErrBlocked, blocked.By, sent, waited.Round(time.Millisecond))
+		return false
 	}
 	pause := max(time.Until(blocked.Until), time.Millisecond)
-	if limit > 0 {
-		pause = min(pause, limit-waited)
+	for _, a := range v.accepted {
+		if a.run.waitedEnough() {
+			return false
+		}
+		if limit := g.k.opt.BlockedLimit; limit > 0 {
+			pause = min(pause, limit-a.run.blocked)
+		}
 	}
 	ctx, cancel := g.patience()
 	defer cancel()
-	if sleep(ctx, pause) != nil || !v.awaited() {
-		return blocked
-	}
-	return nil
+	return sleep(ctx, pause) == nil && v.awaited()
+}
+
+// waitedEnough tells whether what others have locked was in the operation's way for as long, or as often, as it may be.
+func (r *run) waitedEnough() bool {
+	limit, most := r.k.opt.BlockedLimit, r.k.opt.BlockedRetries
+	return limit > 0 && r.blocked >= limit || most != 0 && r.report.Blocked > most
 }
 
 // untilFirst is a context for Apply: what it waits for before it sends the batch ends when the first of those who

@@ -36,10 +36,10 @@ type Options struct {
 	Limit time.Duration
 	// ApplyLimit bounds Apply and Outcome, which outlive the request. Default 15 s.
 	ApplyLimit time.Duration
-	// BlockedLimit is how long, in all, one batch waits for what others have locked (*store.BlockedError), but for its
-	// last attempt. Zero: as long as those who wait for it have time.
+	// BlockedLimit is how long, in all, one operation waits for what others have locked (*store.BlockedError), in all the
+	// batches that it becomes a part of, but for the last attempt. Zero: as long as its request has time.
 	BlockedLimit time.Duration
-	// BlockedRetries is how often it is sent again meanwhile. Zero: as often as there is time for; below zero never.
+	// BlockedRetries is how often, in all, it is sent again meanwhile. Zero: as often as there is time for; below zero never.
 	BlockedRetries int
 	// Backoff gives the pause after a conflict: from zero up to the limit, which it excludes.
 	// Default random.
@@ -164,6 +164,8 @@ type run struct {
 	plan   Plan
 	start  time.Time
 	report Report
+	// blocked is how long others' locks were in its way, in all; report.Blocked is how often.
+	blocked time.Duration
 
 	// What the leader of its group decides about it, before it closes done. The goroutine of Do touches
 	// the operation only when it leads, or after done.

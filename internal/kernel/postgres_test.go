@@ -85,7 +85,7 @@ func TestRowLockedFromOutside(t *testing.T) {
 	observe := func(r kernel.Report) { reports = append(reports, r) }
 	patient := kernel.Options{Store: db, Files: files, Queue: local.New(local.Options{}), Observe: observe}
 	hasty := patient
-	hasty.BlockedLimit = 300 * time.Millisecond
+	hasty.BlockedLimit = 2 * time.Second
 	write := func(k key.Key, file bool) *op {
 		return &op{decide: func(ctx context.Context, tx *kernel.Tx) error {
 			r, err := tx.Get(ctx, k)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/key"
@@ -213,6 +214,15 @@ func (v *view) keep(id MemoID, made memo) {
 // awaited tells whether anybody waits for the batch.
 func (v *view) awaited() bool {
 	return slices.ContainsFunc(v.accepted, func(a accepted) bool { return a.run.over() == nil })
+}
+
+// waited notes how long their batch has been blocked by now.
+func (v *view) waited(since time.Time) (now time.Time) {
+	now = time.Now()
+	for _, a := range v.accepted {
+		a.run.blocked += now.Sub(since)
+	}
+	return now
 }
 
 // cut ends the batch before the i-th decision.

@@ -3,6 +3,7 @@ package kerneltest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,11 @@ var blockedTogetherCases = []suiteCase{
 	{"a blocked batch that nobody waits for is not sent again", testBlockedAllLeave},
 }
 
-const anHour = time.Hour // longer than any case takes
+const (
+	anHour = time.Hour // longer than any case takes
+	// shortly is a deadline that passes while a case waits for it, and not before it has come so far, on any store.
+	shortly = 1500 * time.Millisecond
+)
 
 // blocks makes the store block the first n batches, each for so long, and keeps the ids of all that it sees.
 func (h *harness) blocks(n int, d time.Duration) (ids *[]string) {
@@ -112,17 +117,34 @@ func testBlockedThenUnknown(h *harness) {
 // and known to be; the error says what was waited for.
 func (h *harness) contended(ctx context.Context, opt kernel.Options, want error) {
 	h.Helper()
-	var lost []kernel.File
-	opt.Lost = func(files []kernel.File) { lost = append(lost, files...) }
-	err := kernel.New(opt).Do(ctx, &add{Counter: "c", By: 1, File: true})
-	if !errors.Is(err, want) || errors.Is(err, store.ErrOutcomeUnknown) {
-		h.Errorf("got %v, want %v", err, want)
+	h.wantContended(h.addInVain(ctx, opt), want)
+}
+
+// vain is what came of an operation that was blocked for ever.
+type vain struct {
+	err   error
+	files []string      // that it has written
+	lost  []kernel.File // that were said to be
+}
+
+func (h *harness) addInVain(ctx context.Context, opt kernel.Options) (v vain) {
+	before := h.files.Locations()
+	opt.Lost = func(files []kernel.File) { v.lost = append(v.lost, files...) }
+	v.err = kernel.New(opt).Do(ctx, &add{Counter: "c", By: 1, File: true})
+	v.files = slices.DeleteFunc(h.files.Locations(), func(f string) bool { return slices.Contains(before, f) })
+	return v
+}
+
+func (h *harness) wantContended(v vain, want error) {
+	h.Helper()
+	if !errors.Is(v.err, want) || errors.Is(v.err, store.ErrOutcomeUnknown) {
+		h.Errorf("got %v, want %v", v.err, want)
 	}
-	if errors.Is(want, kernel.ErrBlocked) && (!errors.Is(err, kernel.ErrContended) || !strings.Contains(err.Error(), "blocked by another, ")) {
-		h.Errorf("got %v", err)
+	if errors.Is(want, kernel.ErrBlocked) && (!errors.Is(v.err, kernel.ErrContended) || !strings.Contains(v.err.Error(), "blocked by another, ")) {
+		h.Errorf("got %v", v.err)
 	}
-	if files := h.files.Locations(); len(files) != 1 || len(lost) != 1 || lost[0].Location != files[0] {
-		h.Errorf("files %q, lost %v", files, lost)
+	if len(v.files) != 1 || len(v.lost) != 1 || v.lost[0].Location != v.files[0] {
+		h.Errorf("files %q, lost %v", v.files, v.lost)
 	}
 	h.store.apply = nil
 	if got := h.value("c"); got != 0 {
@@ -151,18 +173,29 @@ func testBlockedNever(h *harness) {
 // It is sent once more when the time is up.
 func testBlockedTooLong(h *harness) {
 	opt, ids := h.options(), h.blocks(1000, anHour)
-	opt.BlockedLimit = 20 * time.Millisecond
+	opt.BlockedLimit = time.Second / 2 // more than what comes before the wait, however busy the machine is
 	h.contended(h.ctx, opt, kernel.ErrBlocked)
 	if len(*ids) != 2 {
 		h.Errorf("sent %d times, want twice", len(*ids))
 	}
 }
 
+// How long it takes until the batch is sent for the first time is the store's and the machine's: there is ever more time, until
+// it was sent before the deadline.
 func testBlockedDeadline(h *harness) {
-	h.blocks(1000, anHour)
-	ctx, cancel := context.WithTimeout(h.ctx, 20*time.Millisecond)
-	defer cancel()
-	h.contended(ctx, h.options(), kernel.ErrContended)
+	for limit := 20 * time.Millisecond; ; limit *= 2 {
+		ids := h.blocks(1000, anHour)
+		ctx, cancel := context.WithTimeout(h.ctx, limit)
+		v := h.addInVain(ctx, h.options())
+		cancel()
+		if len(*ids) > 0 {
+			h.wantContended(v, kernel.ErrContended)
+			return
+		}
+		if !errors.Is(v.err, kernel.ErrContended) || h.ctx.Err() != nil {
+			h.Fatalf("before it was sent: %v", v.err)
+		}
+	}
 }
 
 func testBlockedLeaves(h *harness) {
@@ -183,7 +216,7 @@ func testBlockedFirstDeadline(h *harness) {
 		return h.store.Atomic.Apply(ctx, b)
 	})
 	c.words("a")
-	ctx, cancel := context.WithTimeout(h.ctx, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(h.ctx, shortly)
 	defer cancel()
 	c.comeUnder(ctx, &note{Log: theLog, Word: "b"})
 	c.words("c")

@@ -16,7 +16,6 @@ import (
 	"github.com/landfast/landfast/internal/kernel"
 	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
-	"github.com/landfast/landfast/internal/lock/locktest"
 	"github.com/landfast/landfast/internal/store"
 )
 
@@ -245,12 +244,7 @@ func (h *harness) expectLog(want string) {
 }
 
 // write adds a word to the log behind the kernel's back, as another process would.
-func (h *harness) write(word string) {
-	other := kernel.New(kernel.Options{Store: h.store.Atomic, Files: h.files, Queue: locktest.Yes{}})
-	if err := other.Do(h.ctx, &note{Log: theLog, Word: word}); err != nil {
-		h.Error(err)
-	}
-}
+func (h *harness) write(word string) { h.behind(&note{Log: theLog, Word: word}) }
 
 // Twenty that came while the first was being applied land in one batch, in order of
 // arrival, each with a file of its own, and each is answered with the last state.
@@ -587,12 +581,7 @@ func testConditionsOfAll(h *harness) {
 }
 
 // bump adds to a counter behind the kernel's back.
-func (h *harness) bump(name string, by int) {
-	other := kernel.New(kernel.Options{Store: h.store.Atomic, Files: h.files, Queue: locktest.Yes{}})
-	if err := other.Do(h.ctx, &add{Counter: name, By: by}); err != nil {
-		h.Error(err)
-	}
-}
+func (h *harness) bump(name string, by int) { h.behind(&add{Counter: name, By: by}) }
 
 func testReserveTogether(h *harness) {
 	h.do(&add{Counter: "shared", By: 0})
@@ -729,7 +718,7 @@ func testLandsAlone(h *harness) {
 func testDeadlineIsItsOwn(h *harness) {
 	c := h.crowd(nil)
 	c.words("a")
-	ctx, cancel := context.WithTimeout(h.ctx, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(h.ctx, shortly)
 	defer cancel()
 	c.comeUnder(ctx, &note{Log: theLog, Word: "b"})
 	c.words("c")
@@ -749,7 +738,7 @@ func testDeadlineIsItsOwn(h *harness) {
 func testCutUpload(h *harness) {
 	c := h.crowd(nil)
 	c.words("a", "b")
-	ctx, cancel := context.WithTimeout(h.ctx, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(h.ctx, shortly)
 	defer cancel()
 	c.comeUnder(ctx, &note{Log: theLog, Word: "c"})
 	var once sync.Once

@@ -19,6 +19,7 @@ var registry = kernel.Registry{
 	"add":      func() kernel.Operation { return new(add) },
 	"transfer": func() kernel.Operation { return new(transfer) },
 	"sum":      func() kernel.Operation { return new(sum) },
+	"imitate":  func() kernel.Operation { return new(imitate) },
 	"adopt":    func() kernel.Operation { return new(adopt) },
 	"disown":   func() kernel.Operation { return new(disown) },
 	"note":     func() kernel.Operation { return new(note) },
@@ -106,6 +107,29 @@ func (op *transfer) Decide(ctx context.Context, tx *kernel.Tx) error {
 	}
 	put(tx, from, number(from)-op.Amount)
 	put(tx, to, number(to)+op.Amount)
+	return nil
+}
+
+// imitate gives a counter the value of another, which it only reads.
+type imitate struct {
+	Counter string `json:"counter"`
+	Of      string `json:"of"`
+}
+
+func (op *imitate) Plan() kernel.Plan {
+	return kernel.Plan{Op: "imitate", Locks: lock.NewSet(lock.W(counter(op.Counter)))}
+}
+
+func (op *imitate) Decide(ctx context.Context, tx *kernel.Tx) error {
+	of, err := tx.Get(ctx, counter(op.Of))
+	if err != nil {
+		return err
+	}
+	r, err := tx.Get(ctx, counter(op.Counter))
+	if err != nil {
+		return err
+	}
+	put(tx, r, number(of))
 	return nil
 }
 

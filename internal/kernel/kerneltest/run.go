@@ -12,6 +12,7 @@ import (
 
 	"github.com/landfast/landfast/internal/journal"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/key"
 	"github.com/landfast/landfast/internal/lock"
 	"github.com/landfast/landfast/internal/lock/locktest"
 	"github.com/landfast/landfast/internal/store"
@@ -101,6 +102,10 @@ var cases = []suiteCase{
 	{"conflicts outside the plan are queued for", testReserve},
 	{"one at a time under the queue", testOneAtATime},
 	{"no word is lost", testWords},
+	{"a parent that goes before the batch is missed", testParentGoes},
+	{"a child that comes before the batch is in the way", testChildComes},
+	{"what was only read is a condition", testOnlyRead},
+	{"an answer held together at one moment", testAnswerAtOnce},
 }
 
 type harness struct {
@@ -115,11 +120,19 @@ type harness struct {
 	settled  func()           // ends its Run; nil: it does not run
 }
 
-// faulty is a store whose Apply and Outcome can be made to go wrong.
+// faulty is a store whose Apply and Outcome can be made to go wrong, and whose reads let others in.
 type faulty struct {
 	store.Atomic
+	get     func(k key.Key)                                // called before a record is read; may be nil
 	apply   func(ctx context.Context, b store.Batch) error // nil: as the store
 	outcome func(ctx context.Context, id string) (store.Outcome, error)
+}
+
+func (f *faulty) Get(ctx context.Context, k key.Key) (store.Record, error) {
+	if f.get != nil {
+		f.get(k)
+	}
+	return f.Atomic.Get(ctx, k)
 }
 
 func (f *faulty) Apply(ctx context.Context, b store.Batch) error {
@@ -165,6 +178,23 @@ func (h *harness) value(name string) int {
 	op := &sum{Counters: []string{name}}
 	h.do(op)
 	return op.Result
+}
+
+// behind runs an operation behind the kernel's back, as another process would.
+func (h *harness) behind(op kernel.Operation) {
+	other := kernel.New(kernel.Options{Store: h.store.Atomic, Files: h.files, Queue: locktest.Yes{}})
+	if err := other.Do(h.ctx, op); err != nil {
+		h.Error(err)
+	}
+}
+
+// meanwhile runs one between the next decision and its batch.
+func (h *harness) meanwhile(op kernel.Operation) {
+	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		h.store.apply = nil
+		h.behind(op)
+		return h.store.Atomic.Apply(ctx, b)
+	}
 }
 
 // together runs n goroutines to their end.
@@ -330,13 +360,13 @@ func testFailedUpload(h *harness) {
 // A lost reply to a batch that was applied is success, and it is applied once.
 func testUnknownApplied(h *harness) {
 	h.store.apply = func(ctx context.Context, b store.Batch) error {
+		h.store.apply = nil
 		if err := h.store.Atomic.Apply(ctx, b); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: reply lost", store.ErrOutcomeUnknown)
 	}
 	h.do(&add{Counter: "c", By: 1})
-	h.store.apply = nil
 	if got := h.value("c"); got != 1 {
 		h.Errorf("c = %d", got)
 	}
@@ -363,7 +393,7 @@ func testUnknownNotApplied(h *harness) {
 	}
 }
 
-// An outcome that cannot be found out is ErrOutcomeUnknown, and is not tried again.
+// An outcome that cannot be found out is ErrOutcomeUnknown, and is not tried again. The batch may name its file, which stays.
 func testUnknown(h *harness) {
 	applies := 0
 	h.store.apply = func(ctx context.Context, b store.Batch) error {
@@ -371,12 +401,12 @@ func testUnknown(h *harness) {
 		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, context.DeadlineExceeded)
 	}
 	h.store.outcome = func(context.Context, string) (store.Outcome, error) { return 0, errors.New("store is down") }
-	err := h.runner().Do(h.ctx, &add{Counter: "c", By: 1})
+	err := h.runner().Do(h.ctx, &add{Counter: "c", By: 1, File: true})
 	if !errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, kernel.ErrContended) {
 		h.Errorf("got %v", err)
 	}
-	if applies != 1 {
-		h.Errorf("applied %d times", applies)
+	if files := len(h.files.Locations()); applies != 1 || files != 1 {
+		h.Errorf("applied %d times, and there are %d files", applies, files)
 	}
 }
 
@@ -465,5 +495,46 @@ func testOneAtATime(h *harness) {
 		if r := <-h.reports; r.Decisions != 1 || r.Conflicts != 0 {
 			h.Errorf("report %+v", r)
 		}
+	}
+}
+
+func testParentGoes(h *harness) {
+	h.do(&adopt{Parent: "p"})
+	h.meanwhile(&disown{Parent: "p"})
+	if err := h.runner().Do(h.ctx, &adopt{Parent: "p", Child: "c"}); !errors.Is(err, errNoParent) {
+		h.Errorf("got %v", err)
+	}
+}
+
+func testChildComes(h *harness) {
+	h.do(&adopt{Parent: "p"})
+	h.meanwhile(&adopt{Parent: "p", Child: "c"})
+	if err := h.runner().Do(h.ctx, &disown{Parent: "p"}); !errors.Is(err, errChildren) {
+		h.Errorf("got %v", err)
+	}
+}
+
+func testOnlyRead(h *harness) {
+	h.do(&add{Counter: "a", By: 1})
+	h.meanwhile(&add{Counter: "a", By: 1})
+	h.do(&imitate{Counter: "b", Of: "a"})
+	if got := h.value("b"); got != 2 {
+		h.Errorf("b = %d, which a no longer was", got)
+	}
+}
+
+// Between the reads of two counters an amount moves from the one to the other: it is not seen in both.
+func testAnswerAtOnce(h *harness) {
+	h.do(&add{Counter: "a", By: 100})
+	h.store.get = func(k key.Key) {
+		if k == counter("b") {
+			h.store.get = nil
+			h.behind(&transfer{From: "a", To: "b", Amount: 7})
+		}
+	}
+	op := &sum{Counters: []string{"a", "b"}}
+	h.do(op)
+	if op.Result != 100 {
+		h.Errorf("a + b = %d", op.Result)
 	}
 }

@@ -127,6 +127,7 @@ type env struct {
 	ask    func(access) result
 
 	ids     int
+	blocked int // how often locks of others were in the way of the operation
 	replies []reply
 	// afresh says with what the actor began afresh since it was last seen; empty: it did not.
 	afresh string
@@ -141,9 +142,9 @@ func (e *env) newID() string {
 	return fmt.Sprintf("%08d-0000-4000-8000-%012d", e.number, e.ids)
 }
 
-// begins notes that the actor has forgotten all answers so far, but for what it told its clients: it
-// begins an operation, or to decide one again.
-func (e *env) begins(try int) { e.afresh = fmt.Sprint(try, e.ids, e.replies) }
+// begins notes that the actor has forgotten all answers so far, but for what it told its clients and how often it was
+// blocked: it begins an operation, or to decide one again.
+func (e *env) begins(try int) { e.afresh = fmt.Sprint(try, e.blocked, e.ids, e.replies) }
 
 // now stands still: what a client's clock shows decides nothing here.
 func now() time.Time { return time.UnixMilli(1_700_000_000_000) }

@@ -43,7 +43,7 @@
 // A crash elsewhere differs in nothing that others, or recovery, could see: reads leave no trace.
 //
 // What an actor read is taken to be forgotten when it begins an operation, or decides one again:
-// package kernel says that a decision starts from nothing. A test compares.
+// package kernel says that a decision starts from nothing, but for how often locks were in its way. A test compares.
 //
 // Two that conflict could do so for ever. An operation that has decided as often as its round says
 // gives up; how many ends that concerns is counted.

@@ -80,11 +80,12 @@ func (w world) script(does []operation) body {
 		e.db = w.store(e)
 		const never = 10_000 * time.Hour
 		e.kernel = kernel.New(kernel.Options{
-			Store: e.db, Files: files{e}, Queue: locktest.Yes{},
+			Store: impatient{e.db, e}, Files: files{e}, Queue: locktest.Yes{},
 			Now: now, NewID: e.newID, NewBatchID: e.newID, Limit: never, ApplyLimit: never, BlockedRetries: 1,
 			MemoBytes: -1, // an actor's memory is not a part of the states that are told apart
 		})
 		for _, o := range does {
+			e.blocked = 0
 			if !w.mindful {
 				e.begins(0)
 			}
@@ -92,6 +93,20 @@ func (w world) script(does []operation) body {
 			e.replies = append(e.replies, r)
 		}
 	}
+}
+
+// impatient is a store that counts what the kernel remembers from one decision to the next: how often locks were in the way.
+type impatient struct {
+	store.Atomic
+	e *env
+}
+
+func (s impatient) Apply(ctx context.Context, b store.Batch) error {
+	err := s.Atomic.Apply(ctx, b)
+	if _, ok := errors.AsType[*store.BlockedError](err); ok {
+		s.e.blocked++
+	}
+	return err
 }
 
 func (w world) carryOut(ctx context.Context, e *env, o operation) reply {
