@@ -17,6 +17,7 @@ import (
 
 	"github.com/landfast/landfast/internal/catalog"
 	"github.com/landfast/landfast/internal/kernel"
+	"github.com/landfast/landfast/internal/store"
 )
 
 const (
@@ -26,6 +27,8 @@ const (
 	margin = 20 * time.Second
 	// renewEvery leaves several tries.
 	renewEvery = 10 * time.Second
+	// seenMax bounds the records of others that are remembered. Beyond it, all are looked at anew.
+	seenMax = 10_000
 )
 
 // Roster is the duties of one process. A nil one is that of a process which is alone: it has all
@@ -41,6 +44,13 @@ type Roster struct {
 
 	mu   sync.Mutex
 	held map[string]*hold // by name: from before Take asks for it until it has been given up
+	seen map[string]sighting
+}
+
+// A sighting is what the record of a duty that another process has looked like, when Take asked for it.
+type sighting struct {
+	version store.Version
+	since   time.Time // for how long it has stood is told by the monotonic clock: it never tells too long
 }
 
 // A hold is one taking of a duty. When the duty is taken again that is another hold, so that nothing which is learned
@@ -52,12 +62,12 @@ type hold struct {
 
 // New makes the Roster of a process. The owner is a fresh id.
 func New(run kernel.Runner, owner string, log *slog.Logger) *Roster {
-	return &Roster{run: run, owner: owner, log: log, now: now, held: map[string]*hold{}}
+	return &Roster{run: run, owner: owner, log: log, now: now, held: map[string]*hold{}, seen: map[string]sighting{}}
 }
 
-// Take takes the duties of these names that nobody has, and gives them. Each is ours, as long as Run runs, until
-// Done or Recurs, or until it is lost, which Has tells. every is the least time since one was last done; 0 for what does
-// not come again. What this process has taken it does not take again before Done or Recurs has returned, even if it was
+// Take takes the duties of these names that nobody has, or somebody who is dead, and gives them. Each is ours, as long as
+// Run runs, until Done or Recurs, or until it is lost, which Has tells. every is the least time since one was last done; 0
+// for what does not come again, or is done out of turn. What this process has taken it does not take again before Done or Recurs has returned, even if it was
 // lost: whoever is still at it would mistake the new taking for its own. After an error there are none.
 func (r *Roster) Take(ctx context.Context, every time.Duration, names ...string) ([]string, error) {
 	if r == nil || len(names) == 0 {
@@ -67,14 +77,17 @@ func (r *Roster) Take(ctx context.Context, every time.Duration, names ...string)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	until := r.now().add(Lifetime - margin) // by our clocks, from before the record says so
-	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{Names: names, Owner: r.owner, Lifetime: Lifetime, Every: every}}
+	asked := r.now() // by our clocks, from before the record says so
+	op := &catalog.TakeDuties{Request: catalog.TakeDutiesRequest{
+		Names: names, Owner: r.owner, Lifetime: Lifetime, Every: every, Stood: r.stood(names, asked),
+	}}
 	err := r.run.Do(ctx, op)
 	var taken []string
 	if err == nil {
 		taken = op.Result.Taken
+		r.sight(names, op.Result.Busy)
 	}
-	r.settle(names, taken, until)
+	r.settle(names, taken, asked.add(Lifetime-margin))
 	return taken, err
 }
 
@@ -90,6 +103,44 @@ func (r *Roster) reserve(names []string) []string {
 		}
 	}
 	return free
+}
+
+// stood gives the versions in which we saw records of others a lifetime ago. Who has not renewed them since has stopped
+// trusting them by now, the margin ago. No clock is compared with that of another machine for this.
+func (r *Roster) stood(names []string, now moment) map[string]store.Version {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var versions map[string]store.Version
+	for _, name := range names {
+		if s, ok := r.seen[name]; ok && now.mono.Sub(s.since) >= Lifetime {
+			if versions == nil {
+				versions = map[string]store.Version{}
+			}
+			versions[name] = s.version
+		}
+	}
+	return versions
+}
+
+// sight remembers what the records of those of the names look like that others have.
+func (r *Roster) sight(names []string, busy map[string]store.Version) {
+	now := r.now() // after the records were read
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		version, ok := busy[name]
+		if !ok {
+			delete(r.seen, name)
+			continue
+		}
+		if r.seen[name].version == version {
+			continue
+		}
+		if len(r.seen) >= seenMax {
+			clear(r.seen)
+		}
+		r.seen[name] = sighting{version, now.mono}
+	}
 }
 
 // settle ends a reservation: what was taken is ours, and the rest is free.

@@ -420,6 +420,109 @@ func TestRecurs(t *testing.T) {
 	})
 }
 
+// A duty is taken over from who is dead also where its clock was far ahead, and not from who lives, however far: then its
+// record changes.
+func TestClockAhead(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"a minute": time.Minute, "hours": 5 * time.Hour, "for ever": 80 * 365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := mem.New()
+				fast := processBy(runner(db, func() time.Time { return time.Now().Add(ahead) }), "fast")
+				b, third := process(db, "b"), process(db, "c")
+				die := live(fast)
+				wantTaken(t, fast, 0, []string{"x"}, []string{"x"})
+				time.Sleep(time.Second) // beside the renewals
+				for range 360 {         // nobody takes it from who lives: each would take it from the other for ever
+					time.Sleep(10 * time.Second)
+					wantTaken(t, b, 0, []string{"x"}, nil)
+					if !fast.Has("x") {
+						t.Fatal("the owner has lost it")
+					}
+				}
+				die()
+				wantTaken(t, b, 0, []string{"x"}, nil)
+				time.Sleep(duty.Lifetime - 1)
+				wantTaken(t, b, 0, []string{"x"}, nil)
+				wantTaken(t, third, 0, []string{"x"}, nil) // has never seen it before
+				if fast.Has("x") {
+					t.Error("who is to be relieved trusts its duty still")
+				}
+				time.Sleep(time.Nanosecond)
+				defer live(b)()
+				wantTaken(t, b, 0, []string{"x"}, []string{"x"})
+				time.Sleep(duty.Lifetime)
+				wantTaken(t, third, 0, []string{"x"}, nil) // what it has seen was another's
+				defer live(fast)()
+				time.Sleep(time.Minute)
+				if fast.Has("x") || !b.Has("x") {
+					t.Errorf("the former owner has it: %v, the owner has it: %v", fast.Has("x"), b.Has("x"))
+				}
+			})
+		})
+	}
+}
+
+// What stands for a lifetime must stand so by every look: a renewal in between, or an end and another's taking, begin it anew.
+func TestSeenAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := mem.New()
+		ahead := func() time.Time { return time.Now().Add(time.Hour) }
+		first, second := processBy(runner(db, ahead), "first"), processBy(runner(db, ahead), "second")
+		b := process(db, "b")
+		wantTaken(t, first, 0, []string{"x"}, []string{"x"})
+		wantTaken(t, b, 0, []string{"x"}, nil)
+		time.Sleep(duty.Lifetime - time.Second)
+		first.Done(t.Context(), "x")
+		wantTaken(t, second, 0, []string{"x"}, []string{"x"})
+		time.Sleep(time.Second)
+		wantTaken(t, b, 0, []string{"x"}, nil)
+		time.Sleep(duty.Lifetime - time.Second)
+		wantTaken(t, b, 0, []string{"x"}, nil)
+		time.Sleep(time.Second)
+		wantTaken(t, b, 0, []string{"x"}, []string{"x"})
+	})
+}
+
+// What was done by an instance whose clock was far ahead is done again by the others in their time, and not when they get there;
+// small differences do not matter.
+func TestDoneAhead(t *testing.T) {
+	for name, c := range map[string]struct {
+		ahead time.Duration
+		want  []string
+	}{
+		"a moment": {20 * time.Second, nil},
+		"a year":   {365 * 24 * time.Hour, []string{"x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := mem.New()
+				a, b := processBy(runner(db, func() time.Time { return time.Now().Add(c.ahead) }), "a"), process(db, "b")
+				wantTaken(t, a, time.Hour, []string{"x"}, []string{"x"})
+				a.Recurs(t.Context(), "x")
+				wantTaken(t, b, time.Hour, []string{"x"}, c.want)
+			})
+		})
+	}
+}
+
+// Work that comes again may be done out of turn by whoever wants to, at any time, and its next turn comes when it would have.
+func TestOutOfTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := mem.New()
+		a, b := process(db, "a"), process(db, "b")
+		wantTaken(t, a, time.Hour, []string{"x"}, []string{"x"})
+		a.Recurs(t.Context(), "x")
+		for range 59 {
+			time.Sleep(time.Minute)
+			wantTaken(t, b, 0, []string{"x"}, []string{"x"})
+			b.Done(t.Context(), "x")
+			wantTaken(t, a, time.Hour, []string{"x"}, nil)
+		}
+		time.Sleep(time.Minute)
+		wantTaken(t, a, time.Hour, []string{"x"}, []string{"x"})
+	})
+}
+
 // A process that is alone has every duty, and writes nothing.
 func TestAlone(t *testing.T) {
 	var r *duty.Roster

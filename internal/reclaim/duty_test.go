@@ -1,8 +1,10 @@
 package reclaim_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -115,5 +117,122 @@ func TestTakenOver(t *testing.T) {
 		close(dead)
 		stopA()
 		stopB()
+	})
+}
+
+// sweeps has every sweep stop at the first file that it reads, until goOn is called, and counts those that came so far.
+func (s *stack) sweeps() (count *atomic.Int64, goOn func()) {
+	count = new(atomic.Int64)
+	wait := make(chan struct{})
+	s.files.fail(faults{read: func(string) error { count.Add(1); <-wait; return nil }})
+	return count, sync.OnceFunc(func() { close(wait) })
+}
+
+func (s *stack) wantSweep(r *reclaim.Reclaimer, dryRun bool, want error) {
+	s.Helper()
+	began := time.Now()
+	if _, err := r.Sweep(s.Context(), "main", dryRun); !errors.Is(err, want) {
+		s.Errorf("a sweep, dry run: %v: %v; want %v", dryRun, err, want)
+	}
+	if waited := time.Since(began); want != nil && waited > 0 {
+		s.Errorf("the refusal came after %v", waited)
+	}
+}
+
+// TestSweepElsewhere: a warehouse is swept by one instance at a time, who else would is told so at once, and may when that one
+// has ended. A dry run disturbs nobody.
+func TestSweepElsewhere(t *testing.T) {
+	run(t, func(s *stack) {
+		s.create("t", nil)
+		a, da := s.instance("a")
+		b, _ := s.instance("b")
+		go da.Run(s.Context())
+		_, goOn := s.sweeps()
+		var sweeping sync.WaitGroup
+		sweeping.Go(func() { s.wantSweep(a, false, nil) })
+		synctest.Wait()
+		for range 3 {
+			s.wantSweep(b, false, reclaim.ErrSweptElsewhere)
+			s.wantSweep(a, false, reclaim.ErrSweeping)
+			s.wantSweep(a, true, reclaim.ErrSweeping)
+			time.Sleep(5 * time.Minute)
+		}
+		sweeping.Go(func() { s.wantSweep(b, true, nil) })
+		synctest.Wait()
+		goOn()
+		sweeping.Wait()
+		s.wantSweep(b, false, nil)
+		s.wantSweep(a, false, nil)
+	})
+}
+
+// TestSweepDaily: the daily sweep is made by one instance, keeps sweeps on demand away while it lasts, waits for one of its own
+// instance, and comes when it would have whatever was swept on demand.
+func TestSweepDaily(t *testing.T) {
+	run(t, func(s *stack) {
+		s.create("t", nil)
+		began := time.Now()
+		until := func(hours float64) {
+			time.Sleep(time.Until(began.Add(time.Duration(hours * float64(time.Hour)))))
+			synctest.Wait()
+		}
+		a, da := s.instance("a")
+		b, db := s.instance("b")
+		go da.Run(s.Context())
+		go db.Run(s.Context())
+		stopA := s.begin(a)
+		until(0.5)
+		stopB := s.begin(b)
+
+		count, goOn := s.sweeps()
+		until(1.25) // a is at it
+		s.wantSweep(b, false, reclaim.ErrSweptElsewhere)
+		s.wantSweep(a, false, reclaim.ErrSweeping)
+		goOn()
+		synctest.Wait()
+		s.wantSweep(b, false, nil) // an hour and a half after its start b finds that it is done, as it would without this one
+		until(24)
+		if n := count.Load(); n != 2 {
+			t.Errorf("%d sweeps on the first day, want one and one on demand", n)
+		}
+
+		count, goOn = s.sweeps()
+		var sweeping sync.WaitGroup
+		sweeping.Go(func() { s.wantSweep(a, false, nil) })
+		until(25.25) // a waits for itself
+		goOn()
+		sweeping.Wait()
+		until(48)
+		if n := count.Load(); n != 2 {
+			t.Errorf("%d sweeps on the second day, want one and one on demand", n)
+		}
+		stopA()
+		stopB()
+	})
+}
+
+// TestFrozenSweep: an instance that was frozen in the middle of a sweep leaves it to who has taken over.
+func TestFrozenSweep(t *testing.T) {
+	run(t, func(s *stack) {
+		s.create("t", nil)
+		s.create("u", nil)
+		a, _ := s.instance("a") // nothing prolongs its duties: it is frozen
+		b, _ := s.instance("b")
+		_, goOn := s.sweeps()
+		var frozen sync.WaitGroup
+		frozen.Go(func() {
+			report, err := a.Sweep(s.Context(), "main", false)
+			if !errors.Is(err, reclaim.ErrSweptElsewhere) || report.Tables != 1 {
+				t.Errorf("the frozen instance went on: %+v, %v", report, err)
+			}
+		})
+		synctest.Wait()
+		time.Sleep(duty.Lifetime - time.Second)
+		s.wantSweep(b, false, reclaim.ErrSweptElsewhere)
+		time.Sleep(time.Second)
+		frozen.Go(func() { s.wantSweep(b, false, nil) })
+		synctest.Wait()
+		goOn()
+		frozen.Wait()
 	})
 }

@@ -288,13 +288,19 @@ func (r *Reclaimer) takeDuties(ctx context.Context, names ...string) ([]string, 
 	return taken, err
 }
 
-// sweepDaily sweeps a warehouse, unless another instance does or has done.
+// sweepDaily sweeps a warehouse, unless another instance does or has done. It waits for a sweep on demand of this one.
 func (r *Reclaimer) sweepDaily(ctx context.Context, warehouse string) error {
-	taken, err := r.opt.Duties.Take(ctx, sweepEvery-sweepFirst, "sweep/"+warehouse)
+	select {
+	case r.sweeping <- struct{}{}:
+		defer func() { <-r.sweeping }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	taken, err := r.opt.Duties.Take(ctx, sweepEvery-sweepFirst, sweepDuty(warehouse))
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	if _, err := r.Sweep(ctx, warehouse, false); err != nil {
+	if _, err := r.sweep(ctx, warehouse, false); err != nil {
 		r.opt.Duties.Done(ctx, taken...)
 		return err
 	}

@@ -37,6 +37,17 @@ func (s *SweepReport) add(file string) {
 	}
 }
 
+// A sweep that would meet another is refused with one of these, and does nothing, or nothing more.
+var (
+	// ErrSweeping: this instance is at a sweep, of whatever warehouse.
+	ErrSweeping = errors.New("reclaim: a sweep is under way")
+	// ErrSweptElsewhere: another instance sweeps the warehouse, or did until it died less than duty.Lifetime ago.
+	ErrSweptElsewhere = errors.New("reclaim: another instance sweeps the warehouse")
+)
+
+// sweepDuty is the name of the work on a warehouse.
+func sweepDuty(warehouse string) string { return "sweep/" + warehouse }
+
 // ownName is how this catalog names metadata files.
 var ownName = regexp.MustCompile(`^([0-9]{5,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.gz)?\.metadata\.json$`)
 
@@ -49,15 +60,32 @@ var ownName = regexp.MustCompile(`^([0-9]{5,10})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-
 // those with files of another line than the current one, as after the catalog was restored from a backup.
 //
 // Temporary files that are older than the time of grace are deleted. A dry run only
-// reports. Sweeps wait for each other. With an error the report tells how far it came.
+// reports, and may be made while another instance sweeps. With an error the report tells how far it came. When the
+// warehouse is swept daily does not depend on it.
 func (r *Reclaimer) Sweep(ctx context.Context, warehouse string, dryRun bool) (SweepReport, error) {
-	s := &sweep{r: r, warehouse: warehouse, dryRun: dryRun}
 	select {
 	case r.sweeping <- struct{}{}:
 		defer func() { <-r.sweeping }()
-	case <-ctx.Done():
-		return s.report, ctx.Err()
+	default:
+		return SweepReport{}, ErrSweeping
 	}
+	if dryRun {
+		return r.sweep(ctx, warehouse, true)
+	}
+	taken, err := r.opt.Duties.Take(ctx, 0, sweepDuty(warehouse))
+	if err != nil {
+		return SweepReport{}, err
+	}
+	if len(taken) == 0 {
+		return SweepReport{}, ErrSweptElsewhere
+	}
+	defer r.opt.Duties.Done(ctx, taken...)
+	return r.sweep(ctx, warehouse, false)
+}
+
+// sweep sweeps a warehouse for who is at no other sweep and, but for a dry run, has the duty.
+func (r *Reclaimer) sweep(ctx context.Context, warehouse string, dryRun bool) (SweepReport, error) {
+	s := &sweep{r: r, warehouse: warehouse, dryRun: dryRun}
 	if err := r.mounted(ctx, warehouse); err != nil {
 		return s.report, err
 	}
@@ -93,6 +121,10 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 		s.scope = find.Result.Scope
 		for _, t := range find.Result.Tables {
+			// Saves work only: giving up looks at who has a file, and the name of a temporary file never comes again.
+			if !s.dryRun && !s.r.opt.Duties.Has(sweepDuty(s.warehouse)) {
+				return cmp.Or(first, ErrSweptElsewhere)
+			}
 			s.report.Tables++
 			err := s.table(ctx, t)
 			if err != nil {

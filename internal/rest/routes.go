@@ -95,7 +95,7 @@ var routes = []route{
 	{"DELETE", "/management/v1/warehouses/{warehouse}", writing, (*call).deleteWarehouse,
 		"409 while it holds namespaces. Its files stay."},
 	{"POST", "/management/v1/warehouses/{warehouse}/sweep", writing, (*call).sweepWarehouse,
-		"Gives up metadata files that no table reaches; `dryRun=true` only lists them."},
+		"Gives up metadata files that no table reaches; `dryRun=true` only lists them. 429 while another sweep is under way."},
 	{"GET", "/management/v1/locks", reading, (*call).showLocks,
 		"Who waits for whom, and the hot keys of the last minute: [contention](contention.md)."},
 }

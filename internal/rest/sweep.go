@@ -3,10 +3,14 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/landfast/landfast/internal/blob"
 	"github.com/landfast/landfast/internal/catalog"
+	"github.com/landfast/landfast/internal/duty"
+	"github.com/landfast/landfast/internal/reclaim"
 )
 
 // sweepMargin is what a sweep leaves of the request's time for its answer: no more
@@ -48,7 +52,13 @@ func (c *call) sweepWarehouse() error {
 	}
 	late := errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil
 	if changed := !dryRun && report.Orphans+report.Leftovers > 0; err != nil && !late {
-		if !changed {
+		switch {
+		case changed:
+		case errors.Is(err, reclaim.ErrSweeping):
+			return c.refuseSweep("This instance is at a sweep already, of this or another warehouse")
+		case errors.Is(err, reclaim.ErrSweptElsewhere):
+			return c.refuseSweep(fmt.Sprintf("Another instance sweeps warehouse %s, or was at it when it died, a moment ago", c.path.warehouse))
+		default:
 			return err
 		}
 		// It has done something, which a refusal would deny.
@@ -58,4 +68,13 @@ func (c *call) sweepWarehouse() error {
 		Complete: err == nil, DryRun: dryRun, Tables: report.Tables, Skipped: report.Skipped,
 		Orphans: report.Orphans, Leftovers: report.Leftovers, Files: report.Files,
 	})
+}
+
+// refuseSweep answers that another sweep is in the way. It says so beside the table of errors, because that would have a
+// client come again in a second, and a sweep is there for longer.
+func (c *call) refuseSweep(why string) error {
+	message := why + "; try again in a minute, or later if it is the daily sweep, which may take long"
+	c.w.Header().Set("Retry-After", strconv.Itoa(int(duty.Lifetime.Seconds())))
+	c.send(tooMany.status, errorBody{errorModel{Message: message, Type: tooMany.kind, Code: tooMany.status}})
+	return nil
 }

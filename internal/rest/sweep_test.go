@@ -36,12 +36,17 @@ func TestSweep(t *testing.T) {
 		hangs  bool
 		status int
 		want   string
+		// message is how a refusal begins that is told to try again in a minute.
+		message string
 	}{
 		"in earnest":  {status: 200, want: `{"complete":true,"dry-run":false,` + rest},
 		"dry run":     {query: "?dryRun=True", status: 200, want: `{"complete":true,"dry-run":true,` + rest},
 		"takes long":  {hangs: true, status: 200, want: `{"complete":false,"dry-run":false,` + rest},
 		"not mounted": {err: fmt.Errorf("%w: file:///w", blob.ErrMarkMissing), status: 422, want: "WarehouseUnavailableException"},
 		"broken":      {query: "?dryRun=true", err: errors.New("broken"), status: 500, want: "InternalServerError"},
+		"one is on":   {err: reclaim.ErrSweeping, status: 429, want: "TooManyRequestsException", message: "This instance is at a sweep already"},
+		"elsewhere":   {err: fmt.Errorf("w: %w", reclaim.ErrSweptElsewhere), status: 429, want: "TooManyRequestsException", message: "Another instance sweeps warehouse w"},
+		"taken over":  {err: reclaim.ErrSweptElsewhere, status: 200, want: `{"complete":false,"dry-run":false,` + rest},
 		"half done":   {err: errors.New("broken"), status: 200, want: `{"complete":false,"dry-run":false,` + rest},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +59,9 @@ func TestSweep(t *testing.T) {
 					if c.hangs {
 						<-ctx.Done()
 						return report, ctx.Err()
+					}
+					if c.message != "" {
+						return reclaim.SweepReport{}, c.err
 					}
 					return report, c.err
 				})
@@ -68,7 +76,10 @@ func TestSweep(t *testing.T) {
 					}
 					return
 				}
-				checkRefusal(t, reply{w.Result(), w.Body.String()}, c.status, c.want, "")
+				checkRefusal(t, reply{w.Result(), w.Body.String()}, c.status, c.want, c.message)
+				if again := w.Header().Get("Retry-After"); again != "60" && c.message != "" {
+					t.Errorf("Retry-After: %q", again)
+				}
 			})
 		})
 	}
