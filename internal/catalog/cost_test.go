@@ -177,28 +177,61 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// farStore is a store that reads several records in one round trip, and notes each round trip.
+// farStore is a store that reads several records in one round trip, and notes each round trip, and how many SQL statements
+// package store/postgres has executed in it.
 type farStore struct {
 	store.Atomic
-	mu    sync.Mutex
-	trips []string
+	mu         sync.Mutex
+	trips      []string
+	statements int
 }
 
-func (f *farStore) note(format string, args ...any) {
+func (f *farStore) note(statements int, format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.trips = append(f.trips, fmt.Sprintf(format, args...))
+	f.statements += statements
 }
 
-func (f *farStore) take() (trips []string) {
+func (f *farStore) take() (trips []string, statements int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	trips, f.trips = f.trips, nil
-	return trips
+	trips, statements = f.trips, f.statements
+	f.trips, f.statements = nil, 0
+	return trips, statements
+}
+
+// statementsOf is how many statements the call executes that a batch is, where every condition holds and nobody is in its way: its settings,
+// one for each row that it locks, one for all conditions, the insertion of its id, a look whether that is forgotten, and
+// one for each write. Which rows are locked and what is written follows newCall of store/postgres: what is not there is neither locked
+// nor deleted. `make bench ARGS="-run cost -with landfast-postgres"` compares it with what PostgreSQL counts.
+func statementsOf(b store.Batch) int {
+	locked, absent := map[key.Key]bool{}, map[key.Key]bool{}
+	for _, c := range b.Conds {
+		if c.Kind == store.KindIs && c.Version == store.Absent {
+			absent[c.Key] = true
+		} else {
+			locked[c.Key] = true
+		}
+	}
+	n := 4 + len(locked)
+	for _, w := range b.Writes {
+		if !w.Delete || !absent[w.Key] {
+			n++
+		}
+	}
+	return n
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (f *farStore) Get(ctx context.Context, k key.Key) (store.Record, error) {
-	f.note("get %v", k.Level)
+	f.note(1, "get %v", k.Level)
 	return f.Atomic.Get(ctx, k)
 }
 
@@ -212,28 +245,29 @@ func (f *farStore) GetAll(ctx context.Context, keys []key.Key) ([]store.Record, 
 		}
 		levels = append(levels, k.Level.String())
 	}
-	f.note("get %s", strings.Join(levels, ", "))
+	f.note(1, "get %s", strings.Join(levels, ", "))
 	return records, nil
 }
 
 func (f *farStore) List(ctx context.Context, p key.Prefix, after string, limit int) ([]store.Record, error) {
-	f.note("list %v", p.Level)
+	f.note(1, "list %v", p.Level)
 	return f.Atomic.List(ctx, p, after, limit)
 }
 
 func (f *farStore) Apply(ctx context.Context, b store.Batch) error {
-	f.note("apply %d conditions, %d writes", len(b.Conds), len(b.Writes))
+	n := statementsOf(b)
+	f.note(n, "apply %d conditions, %d writes, %d statements", len(b.Conds), len(b.Writes), n)
 	return f.Atomic.Apply(ctx, b)
 }
 
-// The round trips of each operation to a store that is far, such as a database: the price list of PostgreSQL.
+// The round trips of each operation to a store that is far, such as a database, and its statements: the price list of PostgreSQL.
 func TestCostFar(t *testing.T) {
 	far := &farStore{Atomic: mem.New()}
 	s := &stack{T: t, store: kerneltest.NewStore(far)}
 	s.start(far, local.New(local.Options{}), func() string { return fmt.Sprintf("batch-%d", s.next()) })
 	s.price("testdata/cost/far.txt", func() { far.take() }, func(string) string {
-		trips := far.take()
-		return fmt.Sprintf("%d: %s\n", len(trips), strings.Join(trips, "; "))
+		trips, statements := far.take()
+		return fmt.Sprintf("%s, %s: %s\n", counted(len(trips), "round trip"), counted(statements, "statement"), strings.Join(trips, "; "))
 	})
 }
 

@@ -195,6 +195,9 @@ func (l loaded) directory() (string, bool) {
 	return dir, err == nil
 }
 
+// metadataSuffix is how the names of metadata files end.
+const metadataSuffix = ".metadata.json"
+
 // countMetadataFiles counts the metadata files in directories.
 func countMetadataFiles(dirs []string) (n int, err error) {
 	for _, dir := range dirs {
@@ -207,7 +210,7 @@ func countMetadataFiles(dirs []string) (n int, err error) {
 			return 0, err
 		}
 		for _, name := range names {
-			if strings.HasSuffix(name, ".metadata.json") && !strings.HasPrefix(name, ".") {
+			if strings.HasSuffix(name, metadataSuffix) && !strings.HasPrefix(name, ".") {
 				n++
 			}
 		}

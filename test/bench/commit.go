@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +16,19 @@ func commitSection() section {
 		title: "Committing to a table",
 		about: "`set-properties` on small metadata, one previous version kept; the clients decode the answers. Distinct: each client has its\n" +
 			"own table. Hot: all share one. Growing: all add snapshots to one table, of which none is removed; the answers, which grow\n" +
-			"with it, are not decoded. The floor writes, fsyncs and renames a file of the same size and answers with the same bytes.",
+			"with it, are not decoded. The floor writes, fsyncs and renames a file of the same size and answers with the same bytes.\n" +
+			"The line `" + limitName + "` is no catalog: batches such as a commit's are applied to the PostgreSQL of the first catalog that has one,\n" +
+			"each applier replacing a pointer of its own, without HTTP, decisions or metadata files: what PostgreSQL can do at most.",
 	}
 	for _, kind := range []string{"distinct", "hot"} {
 		for _, n := range clientCounts {
-			sec.contest(fmt.Sprintf("commit/%s/clients=%d", kind, n), func(ctx context.Context, s *site, c *catalog) (*side, error) {
+			r := contest{name: hotRow(kind, n), prepare: func(ctx context.Context, s *site, c *catalog) (*side, error) {
 				return prepareCommits(ctx, c, kind, n)
-			})
+			}}
+			if kind == "distinct" && slices.Contains(limitAppliers, n) {
+				r.limit = func(ctx context.Context, s *site) (*side, error) { return prepareLimit(ctx, s, n) }
+			}
+			sec.add(r)
 		}
 	}
 	for _, n := range clientCounts {

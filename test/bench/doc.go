@@ -19,6 +19,7 @@
 //     answers with the same bytes.
 //   - tablemeta: encoding/json validates the document, and it is copied once.
 //   - The embedded store: one goroutine appends as many bytes to a file and fsyncs.
+//   - Landfast on PostgreSQL, distinct tables: beside the floor, the batches of as many commits and nothing else.
 //
 // Landfast is the program itself, built and started by the bench with its default
 // configuration; the floor is a process of its own, too. The same clients drive all

@@ -77,7 +77,7 @@ type namedURL struct{ name, base string }
 
 func (o *options) addURL(value string) error {
 	name, base, ok := strings.Cut(value, "=")
-	if !ok || name == "" || name == landfast || name == floorName {
+	if !ok || name == "" || name == landfast || name == floorName || name == limitName {
 		return errors.New("want NAME=URL, with a name of its own")
 	}
 	o.urls = append(o.urls, namedURL{name, base})
@@ -106,6 +106,11 @@ func (o options) sideNames() []string {
 	return append(names, floorName)
 }
 
+// onPostgres says that Landfast is measured on PostgreSQL, too.
+func (o options) onPostgres() bool {
+	return slices.Contains(o.with, onPostgres) || slices.Contains(o.with, threeOnPostgres)
+}
+
 // section is rows that share a table of results.
 type section struct {
 	title     string
@@ -117,8 +122,12 @@ type section struct {
 
 // contest adds a row that drives the catalogs and the floor.
 func (sec *section) contest(name string, prepare func(ctx context.Context, s *site, c *catalog) (*side, error)) {
+	sec.add(contest{name: name, prepare: prepare})
+}
+
+func (sec *section) add(r contest) {
 	sec.columns = contestColumns
-	sec.rows = append(sec.rows, contest{name, prepare}.row())
+	sec.rows = append(sec.rows, r.row())
 }
 
 // row is one measurement.
@@ -134,6 +143,9 @@ func sections(o options) []section {
 	list := []section{
 		readSection(), createSection(), commitSection(), appendSection(), transactionSection(), besideSection(), raceSection(),
 		tablemetaSection(), storeSection(), processSection(),
+	}
+	if o.onPostgres() {
+		list = append(list, costSection())
 	}
 	if o.scale {
 		list = append(list, scaleSection(o))

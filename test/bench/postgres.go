@@ -26,15 +26,20 @@ func startThreeOnPostgres(ctx context.Context, s *site) (string, *process, error
 // startInstances starts a PostgreSQL server with its defaults and instances of a catalog on it, with their files in the site's
 // directory. The CPU that is shown is that of the first of them, without PostgreSQL's.
 func (s *site) startInstances(ctx context.Context, name string, n int) (string, *process, error) {
-	binary, err := s.program(ctx)
-	if err != nil {
-		return "", nil, err
-	}
 	cluster, err := pgtest.Start()
 	if err != nil {
 		return "", nil, err
 	}
 	s.clusters = append(s.clusters, cluster)
+	return s.startInstancesOn(ctx, cluster, name, n)
+}
+
+// startInstancesOn starts instances on a PostgreSQL server, which has no others.
+func (s *site) startInstancesOn(ctx context.Context, cluster *pgtest.Cluster, name string, n int) (string, *process, error) {
+	binary, err := s.program(ctx)
+	if err != nil {
+		return "", nil, err
+	}
 	lake, err := s.path(name)
 	if err != nil {
 		return "", nil, err

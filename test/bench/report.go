@@ -135,11 +135,13 @@ func (r *report) write(file string) error {
 		tables.WriteString(strings.Replace(one.String(), "\n## ", "\n### ", 1))
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, map[string]string{
+	if err := t.Execute(&out, map[string]any{
 		"Command": command(),
 		"Machine": r.machine(),
 		"Closing": r.closing(),
 		"Goals":   r.goalsTable(),
+		"Limit":   r.all.limit(),
+		"Costs":   r.all.has(costRow),
 		"Plots":   strings.TrimSpace(plots.String()),
 		"Tables":  strings.TrimSpace(tables.String()),
 	}); err != nil {

@@ -88,8 +88,8 @@ func TestGoalsFindTheirRows(t *testing.T) {
 				t.Errorf("two rows %s", r.name)
 			}
 			there[r.name] = true
-			figures := line{side: landfast}
-			all = append(all, result{row: r.name, lines: []line{figures, {side: onPostgres}, {side: threeOnPostgres}, {}, figures}})
+			figures, limit := line{side: landfast}, figures{rate: 1}
+			all = append(all, result{row: r.name, lines: []line{figures, {side: onPostgres}, {side: threeOnPostgres}, {side: limitName, figures: limit}, {}, figures}})
 		}
 	}
 	for _, g := range goals(o) {
@@ -145,6 +145,9 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document lacks %q:\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "PostgreSQL's own limit") {
+		t.Error("the document tells of a limit that was not measured")
 	}
 	if strings.Contains(text, "Nothing") || strings.Contains(text, "{{") {
 		t.Errorf("the document has what it should not:\n%s", text)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,6 +44,11 @@ func (rs results) find(row, side string) (figures, bool) {
 		}
 	}
 	return figures{}, false
+}
+
+// has says whether a row was measured.
+func (rs results) has(row string) bool {
+	return slices.ContainsFunc(rs, func(r result) bool { return r.row == row })
 }
 
 // sideColumn is the column that says whose line it is.

@@ -20,6 +20,7 @@ type side struct {
 	check   func(context.Context) error // looks for what was acknowledged
 	files   func() (int, error)         // counts the metadata files there are
 	commits func() int                  // counts what was acknowledged so far; set where files is
+	release func()                      // ends what it holds besides connections
 	least   *least                      // what the floor does
 	conns   []*client
 
@@ -35,8 +36,11 @@ type side struct {
 	filesMade, accepted int // metadata files and accepted commits between the first count and the last
 }
 
-// close ends the side's connections.
+// close ends the side's connections, and what else it holds.
 func (x *side) close() {
+	if x.release != nil {
+		x.release()
+	}
 	for _, c := range x.conns {
 		c.hangUp()
 	}
@@ -114,6 +118,8 @@ func (x *side) turn(ctx context.Context, d time.Duration) error {
 type contest struct {
 	name    string
 	prepare func(ctx context.Context, s *site, c *catalog) (*side, error)
+	// limit, if not nil, makes one more side where a catalog is on PostgreSQL: what that does without a catalog.
+	limit func(ctx context.Context, s *site) (*side, error)
 }
 
 func (r contest) row() row {
@@ -140,6 +146,13 @@ func (r contest) run(ctx context.Context, s *site) (result, error) {
 		if err := x.forgive(err); err != nil {
 			return result{}, fmt.Errorf("%s: %w", c.name, err)
 		}
+	}
+	if r.limit != nil && len(s.clusters) > 0 {
+		x, err := r.limit(ctx, s)
+		if err != nil {
+			return result{}, fmt.Errorf("%s: %w", limitName, err)
+		}
+		sides = append(sides, x)
 	}
 	floor, err := s.floorSide(ctx, r.name, sides[0])
 	if err != nil {

@@ -43,10 +43,10 @@ func TestForeignFaults(t *testing.T) {
 // TestBeside: those beside are driven at the same time, and are not the row's figures.
 func TestBeside(t *testing.T) {
 	x := &side{
-		workers: []worker{func(s map[int]int) (bool, error) { s[200]++; return true, nil }},
+		workers: []worker{func(s map[int]int) (bool, error) { time.Sleep(time.Millisecond); s[200]++; return true, nil }},
 		beside:  []worker{func(s map[int]int) (bool, error) { s[409]++; return false, nil }},
 	}
-	if err := x.turn(t.Context(), 10*time.Millisecond); err != nil {
+	if err := x.turn(t.Context(), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if x.sample.statuses[200] != len(x.sample.took) || x.sample.statuses[409] != 0 || x.sample.elapsed < 10*time.Millisecond {

@@ -40,10 +40,14 @@ var pointerValue = []byte(`{"kind":"table","location":"` + strings.Repeat("x", 3
 // applier replaces one record again and again.
 type applier struct {
 	key     key.Key
+	id      string // of its incarnation
+	value   []byte
+	file    []byte        // the part of value that is another with each batch, as the name of a metadata file is; nil: none
+	ops     bool          // its batches name an operation, as the kernel's do
 	version store.Version // the batch last acknowledged
 }
 
-func (a *applier) apply(ctx context.Context, s *embedded.Store) error {
+func (a *applier) apply(ctx context.Context, s store.Atomic) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
@@ -51,13 +55,26 @@ func (a *applier) apply(ctx context.Context, s *embedded.Store) error {
 	b := store.Batch{
 		ID:     id.String(),
 		Conds:  []store.Cond{store.Is(a.key, a.version)},
-		Writes: []store.Write{{Key: a.key, ID: "incarnation", Value: pointerValue}},
+		Writes: []store.Write{{Key: a.key, ID: a.id, Value: a.value}},
+	}
+	copy(a.file, b.ID)
+	if a.ops {
+		b.Ops = []store.OpRecord{{ID: uuid.NewString(), Name: "commit-table"}}
 	}
 	if err := s.Apply(ctx, b); err != nil {
 		return err
 	}
 	a.version = store.Version(b.ID)
 	return nil
+}
+
+// verify looks for the batch that was acknowledged last.
+func (a *applier) verify(ctx context.Context, s store.Atomic) error {
+	r, err := s.Get(ctx, a.key)
+	if err == nil && r.Version != a.version {
+		err = fmt.Errorf("%v has version %s, but %s was acknowledged last", a.key, r.Version, a.version)
+	}
+	return err
 }
 
 func storeRow(ctx context.Context, s *site, n int) (l line, err error) {
@@ -84,7 +101,7 @@ func storeRow(ctx context.Context, s *site, n int) (l line, err error) {
 	var ours []worker
 	for i := range appliers {
 		a := &appliers[i]
-		a.key = key.ForPointer("main", fmt.Sprintf("pointer-%02d", i))
+		*a = applier{key: key.ForPointer("main", fmt.Sprintf("pointer-%02d", i)), id: "incarnation", value: pointerValue}
 		ours = append(ours, step(func() error { return a.apply(ctx, db) }))
 	}
 	floor := step(func() error {
@@ -98,12 +115,8 @@ func storeRow(ctx context.Context, s *site, n int) (l line, err error) {
 		return line{}, err
 	}
 	for _, a := range appliers {
-		r, err := db.Get(ctx, a.key)
-		if err != nil {
+		if err := a.verify(ctx, db); err != nil {
 			return line{}, err
-		}
-		if r.Version != a.version {
-			return line{}, fmt.Errorf("%v has version %s, but %s was acknowledged last", a.key, r.Version, a.version)
 		}
 	}
 	return line{cells: []string{
