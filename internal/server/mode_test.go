@@ -89,7 +89,7 @@ func TestPostgresIsDown(t *testing.T) {
 		}
 	})
 	c := postgresConfig(t, cluster.Database(t))
-	c.RequestTimeout = 500 * time.Millisecond
+	c.RequestTimeout = 3 * time.Second // bounds as well what must succeed
 	i := run(t, c)
 	i.want(t, "POST", "/v1/namespaces", `{"namespace":["ns"]}`, 200, "ns")
 	if err := cluster.Kill(); err != nil {

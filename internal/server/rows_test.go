@@ -207,13 +207,26 @@ func TestCommitThatHangs(t *testing.T) {
 		}
 	}
 	answered := make(chan int, 1)
-	go func() {
-		response, _ := i.do(t, "POST", "/v1/namespaces/ns/tables/t", oneCommit, "X-Request-Id", "hangs")
-		answered <- response.StatusCode
-	}()
+	var began time.Time
+	commit := func() {
+		began = time.Now()
+		go func() {
+			response, _ := i.do(t, "POST", "/v1/namespaces/ns/tables/t", oneCommit, "X-Request-Id", "hangs")
+			answered <- response.StatusCode
+		}()
+	}
+	commit()
 	want := regexp.MustCompile(`"pattern":"slow-batch","text":"a batch of \S+ \(commit-table, request hangs\) has run for \S+, batches that wait for it: 0; it waits for SyncRep; PostgreSQL itself is slow`)
 	_, body := i.do(t, "GET", "/management/v1/locks", "")
-	for began := time.Now(); !want.MatchString(body); _, body = i.do(t, "GET", "/management/v1/locks", "") {
+	for first := time.Now(); !want.MatchString(body); _, body = i.do(t, "GET", "/management/v1/locks", "") {
+		select {
+		case status := <-answered: // a COMMIT waits only when PostgreSQL's checkpointer has seen the setting, too
+			if status != 200 || time.Since(first) > 20*time.Second {
+				t.Fatalf("the commit did not hang, and was answered with %d", status)
+			}
+			commit()
+		default:
+		}
 		if time.Since(began) > 10*time.Second { // less than applyLimit
 			t.Errorf("no advice: %s", body)
 			break

@@ -332,17 +332,18 @@ func (d *drill) acknowledge(more int) error {
 	})
 }
 
-// suffer leaves the writers with the fault for a while.
+// suffer leaves the writers with the fault for a while. Its time is counted in ticks, of which there are none while
+// the machine stands still: a fault is to meet somebody.
 func (d *drill) suffer() {
-	ctx, cancel := context.WithTimeout(context.Background(), sufferMax)
-	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
 	_, begun := d.h.progress()
-	_ = poll(ctx, func() error { // both ends are fine
-		if _, now := d.h.progress(); now < begun+sufferMin {
-			return errors.New("too few operations have ended")
+	for range sufferMax / pollEvery {
+		if _, now := d.h.progress(); now >= begun+sufferMin {
+			return
 		}
-		return nil
-	})
+		<-tick.C
+	}
 }
 
 // quiet waits until nothing that the writers sent is under way any more, and nothing that came of it.
@@ -444,6 +445,7 @@ func (d *drill) progress() error {
 			return nil
 		}
 	}
+	d.patience(requestTimeout) // another fault may have made clients impatient
 	return d.acknowledge(writesAfter)
 }
 
@@ -546,9 +548,17 @@ type sweep struct {
 	Files    []string
 }
 
-// sweepMain has the warehouse swept.
+// sweepMain has the warehouse swept, after the daily sweep where a clock that jumped has brought that on.
 func sweepMain(c *client) (s sweep, err error) {
-	a := c.call("POST", "/management/v1/warehouses/main/sweep", nil)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	var a answer
+	_ = poll(ctx, func() error {
+		if a = c.call("POST", "/management/v1/warehouses/main/sweep", nil); a.status == 429 {
+			return errors.New(a.message())
+		}
+		return nil
+	})
 	if a.outcome() != done {
 		return s, fmt.Errorf("%d %s", a.status, a.message())
 	}

@@ -39,6 +39,7 @@ func (f *freeze) strike(d *drill) error {
 
 func (f *freeze) heal(d *drill) error {
 	if len(d.instances) > 1 && !d.cuts { // nobody else waits for who is frozen
+		d.patience(requestTimeout) // a slow machine acknowledges nothing to who does not wait
 		if err := d.acknowledge(writesAfter); err != nil {
 			return fmt.Errorf("while one of several servers was frozen: %w", err)
 		}

@@ -24,20 +24,23 @@ const (
 	// probedBefore is for how long latencies are taken before that, and probeEvery how often.
 	probedBefore = time.Second
 	probeEvery   = 25 * time.Millisecond
-	// slowerMax is how much longer than before the slowest but one in a hundred may take meanwhile.
+	// slowerMax is how much longer than before the slowest but one in a hundred may take meanwhile, beside what holds
+	// up the control.
 	slowerMax = 500 * time.Millisecond
+	// unreadyMax is how often in a row a server may say that it is not ready, where the control was held up as well.
+	unreadyMax = 2
 )
 
 // rowLock has somebody with psql lock the rows of the tables that everybody commits to, and
 // forget it. Who wants one of these waits, and nobody else notices.
 type rowLock struct {
-	probes []*probe
-	held   time.Duration // how long they are locked
-	since  time.Time
-	lock   *pgx.Conn
-	rows   int
-	over   chan struct{} // closed when the probes are to stop
-	ended  sync.WaitGroup
+	probes  []*probe
+	stop    func() error  // ends the probes, and tells what was wrong for them
+	stalled time.Duration // the longest from one commit of the control to the next, while the probes ran last
+	held    time.Duration // how long they are locked
+	since   time.Time
+	lock    *pgx.Conn
+	rows    int
 
 	waiter *writer
 	waited chan answer
@@ -60,21 +63,27 @@ func (l *rowLock) prepare(d *drill) error {
 		p.table = t
 		l.probes = append(l.probes, p)
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), progressTimeout)
+	defer cancel()
+	return d.database().ask(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS control (n int)")
+		return err
+	})
 }
 
 func (l *rowLock) strike(d *drill) error {
 	if l.held > requestTimeLimit {
 		d.excuse(409, 429, 503) // for who wants the table
 	}
-	l.probe(func(p *probe, took time.Duration) { p.before = append(p.before, took) })
+	l.probe(d, func(p *probe, took time.Duration) { p.before = append(p.before, took) })
 	<-time.After(probedBefore)
-	close(l.over)
-	l.ended.Wait()
+	if err := l.stop(); err != nil {
+		return fmt.Errorf("while no row was locked yet: %w", err)
+	}
 	if err := l.take(d); err != nil {
 		return err
 	}
-	l.probe(func(p *probe, took time.Duration) { p.during = append(p.during, took) })
+	l.probe(d, func(p *probe, took time.Duration) { p.during = append(p.during, took) })
 	l.waited = make(chan answer, 1)
 	go func() {
 		o := l.waiter.operation("commit")
@@ -128,8 +137,7 @@ func (l *rowLock) take(d *drill) error {
 
 func (l *rowLock) heal(d *drill) error {
 	<-time.After(l.held - time.Since(l.since))
-	close(l.over)
-	l.ended.Wait()
+	probed := l.stop()
 	early := len(l.waited) > 0
 	if err := l.lock.Close(context.Background()); err != nil {
 		return err
@@ -142,16 +150,16 @@ func (l *rowLock) heal(d *drill) error {
 		return fmt.Errorf("a commit that had waited for the row was answered %d %s", a.status, a.message())
 	}
 	d.met.Add(1)
+	if probed != nil {
+		return fmt.Errorf("while the rows of other tables were locked: %w", probed)
+	}
 	var before, during []time.Duration
 	for _, p := range l.probes {
-		if p.err != nil {
-			return fmt.Errorf("%s, while the rows of other tables were locked: %w", p.name, p.err)
-		}
 		before, during = append(before, p.before...), append(during, p.during...)
 	}
-	d.remark = fmt.Sprintf(", %d rows held %v; p99 of %d others: %v before, %v during", l.rows, l.held, len(during),
-		nearlySlowest(before).Round(time.Millisecond), nearlySlowest(during).Round(time.Millisecond))
-	if nearlySlowest(during) > nearlySlowest(before)+slowerMax {
+	d.remark = fmt.Sprintf(", %d rows held %v; p99 of %d others: %v before, %v during; the control stood for %v", l.rows, l.held, len(during),
+		nearlySlowest(before).Round(time.Millisecond), nearlySlowest(during).Round(time.Millisecond), l.stalled.Round(time.Millisecond))
+	if nearlySlowest(during) > nearlySlowest(before)+l.stalled+slowerMax {
 		return errors.New("who wanted another table than those whose rows were locked had to wait" + d.remark)
 	}
 	return nil
@@ -168,15 +176,17 @@ type probe struct {
 	*writer
 	table          *table
 	before, during []time.Duration // what each change and each read took
+	unready        error           // the last answer that said so
+	unreadies      int             // in a row
 	err            error
 }
 
-// probe has all probes begin, until over is closed.
-func (l *rowLock) probe(note func(*probe, time.Duration)) {
-	over := make(chan struct{})
-	l.over = over
+// probe has all probes begin, and the control. They go on until stop.
+func (l *rowLock) probe(d *drill, note func(*probe, time.Duration)) {
+	over, probed := make(chan struct{}), make(chan struct{})
+	var probing sync.WaitGroup
 	for _, p := range l.probes {
-		l.ended.Go(func() {
+		probing.Go(func() {
 			tick := time.NewTicker(probeEvery)
 			defer tick.Stop()
 			for p.err == nil {
@@ -189,6 +199,53 @@ func (l *rowLock) probe(note func(*probe, time.Duration)) {
 			}
 		})
 	}
+	controlled := make(chan error, 1)
+	go func() { controlled <- l.control(d.database(), probed) }()
+	l.stop = func() error {
+		close(over)
+		probing.Wait()
+		close(probed) // what holds up a probe at the end is to hold up the control, too
+		if err := <-controlled; err != nil {
+			return fmt.Errorf("the control: %w", err)
+		}
+		for _, p := range l.probes {
+			err := p.err
+			if err == nil && l.stalled <= slowerMax {
+				err = p.unready
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			p.unready, p.unreadies = nil, 0
+		}
+		return nil
+	}
+}
+
+// control commits to a table of its own as often as a probe, and asks no server for it: what holds up the machine, or
+// its disk, holds up both, and what holds up a server only the probe.
+func (l *rowLock) control(db *database, over <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.held+progressTimeout)
+	defer cancel()
+	l.stalled = 0
+	last := time.Now()
+	return db.ask(ctx, func(conn *pgx.Conn) error {
+		tick := time.NewTicker(probeEvery)
+		defer tick.Stop()
+		for ended := false; !ended; {
+			select {
+			case <-tick.C:
+			case <-over:
+				ended = true
+			}
+			if _, err := conn.Exec(ctx, "INSERT INTO control VALUES (0)"); err != nil {
+				return err
+			}
+			now := time.Now()
+			l.stalled, last = max(l.stalled, now.Sub(last)), now
+		}
+		return nil
+	})
 }
 
 func (p *probe) once(note func(time.Duration)) error {
@@ -204,8 +261,14 @@ func (p *probe) once(note func(time.Duration)) error {
 		return errors.New("a table could not be loaded")
 	}
 	note(time.Since(began))
-	if a := p.client.call("GET", "/readyz", nil); a.status != http.StatusOK {
-		return fmt.Errorf("/readyz answered %d %s", a.status, a.message())
+	a := p.client.call("GET", "/readyz", nil)
+	if a.status == http.StatusOK {
+		p.unreadies = 0
+		return nil
+	}
+	p.unready = fmt.Errorf("/readyz answered %d %s", a.status, a.message())
+	if p.unreadies++; p.unreadies > unreadyMax {
+		return p.unready
 	}
 	return nil
 }

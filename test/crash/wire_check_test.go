@@ -112,11 +112,12 @@ func TestSilentWire(t *testing.T) {
 		}
 		return server, backend
 	}
-	hears := func(to, from net.Conn) bool {
+	const soon, late = 100 * time.Millisecond, 20 * time.Second // where nothing is to be heard, and where something is
+	hears := func(to, from net.Conn, within time.Duration) bool {
 		if _, err := io.WriteString(from, "word"); err != nil {
 			t.Fatal(err)
 		}
-		if err := to.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		if err := to.SetReadDeadline(time.Now().Add(within)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := io.ReadFull(to, make([]byte, len("word")))
@@ -126,17 +127,17 @@ func TestSilentWire(t *testing.T) {
 		return err == nil
 	}
 	server, backend := join()
-	if !hears(backend, server) || !hears(server, backend) {
+	if !hears(backend, server, late) || !hears(server, backend, late) {
 		t.Error("it is silent before its time")
 	}
 	if n := w.silence(); n != 1 {
 		t.Errorf("%d connections were open, want 1", n)
 	}
-	if hears(backend, server) || hears(server, backend) {
+	if hears(backend, server, soon) || hears(server, backend, soon) {
 		t.Error("it is not silent")
 	}
 	another, its := join()
-	if !hears(its, another) || !hears(another, its) {
+	if !hears(its, another, late) || !hears(another, its, late) {
 		t.Error("another is silent, too")
 	}
 	for _, c := range []net.Conn{server, backend, another, its} {

@@ -32,6 +32,7 @@ func newStore(t *testing.T, options blob.S3Options, p policy) *Store {
 func TestCreateThroughFaults(t *testing.T) {
 	server := s3test.Start(t)
 	const put, head = "PUT", "HEAD"
+	const soon = 2 * time.Second // the request must have come by then, and been done
 	for _, c := range []struct {
 		name    string
 		others  bool // somebody else's file is there
@@ -65,8 +66,8 @@ func TestCreateThroughFaults(t *testing.T) {
 		{name: "500 for ever", acts: []act{fail500}, want: blob.ErrUncertain, asked: []string{put, put, put, put}},
 		{name: "the look fails", acts: []act{dropReply, pass, fail500}, want: blob.ErrUncertain, there: true, asked: []string{put, put, head, head, head, head}},
 		{name: "denied after a loss", acts: []act{dropReply, denied}, want: blob.ErrUncertain, there: true, asked: []string{put, put}},
-		{name: "the context ends", acts: []act{hold}, want: blob.ErrUncertain, asked: []string{put}, already: 100 * time.Millisecond},
-		{name: "the context ends after it was done", acts: []act{doneHold}, want: blob.ErrUncertain, there: true, asked: []string{put}, already: 100 * time.Millisecond},
+		{name: "the context ends", acts: []act{hold}, want: blob.ErrUncertain, asked: []string{put}, already: soon},
+		{name: "the context ends after it was done", acts: []act{doneHold}, want: blob.ErrUncertain, there: true, asked: []string{put}, already: soon},
 
 		{name: "denied", acts: []act{denied}, want: errPlain, asked: []string{put}},
 		{name: "no bucket", acts: []act{gone}, want: errPlain, asked: []string{put}},

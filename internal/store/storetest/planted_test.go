@@ -75,8 +75,21 @@ func isWritten(b store.Batch, k key.Key) bool {
 }
 
 // gap is how far apart a planted bug pulls two steps that should be one, so that
-// the race is lost every time.
+// the race is lost every time: by all who begin at once, as long as more than one begins within it in any of many rounds. Where
+// it matters who comes first they wait for one another.
 const gap = 2 * time.Millisecond
+
+// wait is for what others do in the same round.
+func wait(ctx context.Context, done func() bool) {
+	for !done() && ctx.Err() == nil {
+		time.Sleep(gap / 20)
+	}
+}
+
+func (b *bent) isEmpty(ctx context.Context, p key.Prefix) bool {
+	found, _ := b.Store.List(ctx, p, "", 1)
+	return len(found) == 0
+}
 
 // planted are mistakes that are easy to make, and the case that finds each.
 var planted = []struct {
@@ -103,18 +116,19 @@ var planted = []struct {
 		}
 	}},
 	{"emptiness is decided before the write", "skew: create a child, empty the parent", func(s *bent) {
+		var looked sync.Map // the parents that were found to be empty
 		s.apply = func(ctx context.Context, b store.Batch) error {
 			for _, c := range b.Conds {
-				if c.Kind == store.KindLive {
-					time.Sleep(gap / 2) // so that it comes between the look and the write
+				switch c.Kind { // every child comes between the look and the write
+				case store.KindLive:
+					wait(ctx, func() bool { _, ok := looked.Load(c.Key); return ok })
+				case store.KindEmpty:
+					if !s.isEmpty(ctx, c.Prefix) {
+						return &store.ConflictError{Conds: []store.Cond{c}}
+					}
+					looked.Store(c.Key, true)
+					wait(ctx, func() bool { return !s.isEmpty(ctx, c.Prefix) })
 				}
-				if c.Kind != store.KindEmpty {
-					continue
-				}
-				if found, _ := s.Store.List(ctx, c.Prefix, "", 1); len(found) > 0 {
-					return &store.ConflictError{Conds: []store.Cond{c}}
-				}
-				time.Sleep(gap)
 			}
 			b.Conds = slices.DeleteFunc(slices.Clone(b.Conds), func(c store.Cond) bool { return c.Kind == store.KindEmpty })
 			return s.Store.Apply(ctx, b)
@@ -124,9 +138,13 @@ var planted = []struct {
 		check := (&bent{Store: s.Store}).Apply
 		s.apply = func(ctx context.Context, b store.Batch) error {
 			conds := slices.Clone(b.Conds)
+			for _, c := range conds {
+				if c.Kind == store.KindEmpty && !slices.ContainsFunc(b.Writes, func(w store.Write) bool { return w.Delete }) {
+					wait(ctx, func() bool { return !s.isEmpty(ctx, c.Prefix) }) // the outer claim comes after an inner one
+				}
+			}
 			for i, c := range conds {
 				if c.Key == key.LocationGuard() && c.Kind == store.KindIs && c.Version != store.Absent {
-					time.Sleep(gap)
 					now, _ := s.Store.Get(ctx, c.Key)
 					conds[i].Version = now.Version
 				}
@@ -258,7 +276,7 @@ var planted = []struct {
 	{"a cancelled caller is told that nothing happened", "a cancelled context never lies", func(s *bent) {
 		s.apply = func(ctx context.Context, b store.Batch) error {
 			err := s.Store.Apply(ctx, b)
-			time.Sleep(gap)
+			<-ctx.Done() // the caller cancels it in any case
 			return errors.Join(err, ctx.Err())
 		}
 	}},

@@ -1,10 +1,13 @@
 package pgtest
 
 import (
+	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"syscall"
 )
 
@@ -54,12 +57,23 @@ func (p *process) end(s syscall.Signal) error {
 	return nil
 }
 
+// Ports that are tried. No system gives one of them to who asks for any, so that a server which is started again finds its own.
+const (
+	portMin = 15_000
+	portMax = 32_000
+)
+
 // freePort gives a port that was free a moment ago.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	const tries = 100
+	var errs []error
+	for range tries {
+		port := portMin + rand.IntN(portMax-portMin)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		errs = append(errs, err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, errors.Join(errs...)
 }
