@@ -28,6 +28,7 @@ type report struct {
 	began   time.Time
 	took    time.Duration
 	before  string // the load average when the run began
+	commit  string // what was measured
 
 	sections []measuredSection
 	all      results
@@ -39,7 +40,7 @@ type measuredSection struct {
 }
 
 func newReport(o options, began time.Time) *report {
-	return &report{options: o, began: began, before: loadAverage()}
+	return &report{options: o, began: began, before: loadAverage(), commit: gitCommit()}
 }
 
 func (r *report) add(sec section, rs results) {
@@ -54,7 +55,7 @@ func (r *report) end(now time.Time) { r.took = now.Sub(r.began).Round(time.Secon
 // machine is one line about when and where.
 func (r *report) machine() string {
 	return fmt.Sprintf("%s, commit %s, %s/%s, %d cores (%s), %s of memory, %s, %s; load average %s at the beginning; %v s per row and side",
-		r.began.Format(time.DateOnly), gitCommit(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), procField("/proc/cpuinfo", "model name"),
+		r.began.Format(time.DateOnly), r.commit, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), procField("/proc/cpuinfo", "model name"),
 		memory(), cmp.Or(kernel(), "unknown kernel"), runtime.Version(), r.before, r.options.seconds)
 }
 
@@ -80,7 +81,7 @@ func kernel() string {
 	return strings.TrimSpace(string(data))
 }
 
-// gitCommit is that of the working directory.
+// gitCommit is that of the working directory, before anything is written to it.
 func gitCommit() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=7").Output()
 	if err != nil {
