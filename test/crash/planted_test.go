@@ -47,11 +47,12 @@ var (
 		` is there but should not be`, `, which it never was$`, nobody, `^half of a transaction`, noOrder)
 )
 
-// attempts is how often a mistake is played until an effect of it is seen that this test knows. What stops a drill is what the
-// first odd answer says, and a mistake is odd in many ways.
+// attempts is how often a mistake is played, with another seed, until an effect of it is seen that this test knows. What stops a
+// drill is what the first odd answer says, and a mistake is odd in many ways; on a slow machine eighty rounds may not meet it.
 const attempts = 3
 
-// Servers that make these mistakes are found out within eighty rounds, and known by what the mistake does.
+// Servers that make these mistakes are found out within eighty rounds, at the third play at the latest, and known by what
+// the mistake does.
 func TestPlanted(t *testing.T) {
 	for _, test := range []struct {
 		name, configuration, mistake string
